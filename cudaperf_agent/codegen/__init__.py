@@ -1,0 +1,1 @@
+"""Dependence analysis and generation of CUDA from a task: drop-in wrapper, naive CUDA, variants."""

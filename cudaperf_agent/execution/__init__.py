@@ -1,0 +1,1 @@
+"""How foreign code is run: child processes under limits, the sandbox, and native calls of shared libraries."""

@@ -1,0 +1,1 @@
+"""What a candidate is worth: verifiable, structural (ranker) and composite rewards."""

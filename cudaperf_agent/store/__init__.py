@@ -1,0 +1,1 @@
+"""What is remembered: SQLAlchemy models and the repository of runs."""

@@ -1,0 +1,28 @@
+"""Shared fixtures: every test has a private home, so that it never sees or harms the developer's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).parent / "cases"
+
+
+@pytest.fixture(autouse=True)
+def _private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configuration and data of a test lie in a folder of its own; compiled runtimes are shared between tests."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("CUDAPERF_DATA_DIR", str(home / "data"))
+    monkeypatch.setenv("CUDAPERF_CONFIG_DIR", str(home / "config"))
+    if "CUDAPERF_CACHE_DIR" not in os.environ:
+        monkeypatch.setenv("CUDAPERF_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "test-cache"))
+    for name in [n for n in os.environ if n.startswith("CUDAPERF_") and not n.endswith("_DIR")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def c_cases() -> Path:
+    """The handed C files."""
+    return CASES / "c"

@@ -1,0 +1,1 @@
+"""Training: data, the ranker, warm start, GRPO and evaluation, over the same graph that users run."""

@@ -1,0 +1,1 @@
+"""The Textual app over the event stream of the graph and over the store."""
