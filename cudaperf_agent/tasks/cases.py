@@ -162,6 +162,8 @@ def _buffer(
         return None
     if not count:
         return np.zeros(0, parameter.type.dtype)
+    if (parameter.index or parameter.ascending) and profile is not Profile.TIES:
+        profile = Profile.SCALED  # subscripts range over all there is, not over a part that suits small numbers
     values = draw(parameter.type, count, bounds, profile, rng)
     if parameter.ascending:
         values = np.sort(values)

@@ -7,6 +7,7 @@ every one of them, and others that were not used to find it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.cases import case_of_sizes
 from cudaperf_agent.tasks.checked import run_guarded
-from cudaperf_agent.tasks.expr import evaluate
+from cudaperf_agent.tasks.expr import evaluate, names
 from cudaperf_agent.tasks.model import Case, Extent, Origin, Parameter, Task, TypeKind
 from cudaperf_agent.tasks.usage import usage
 from cudaperf_agent.tasks.values import Profile
@@ -79,17 +80,36 @@ async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: Measu
     unknown = [p for p in task.inputs() if p.pointer and p.extent is None]
     if not unknown:
         return task
+    try:
+        return await _measured(task, unknown, wrap, config)
+    except InputRefused:
+        # A size that only makes sense when it is odd (the width of a filter) explains nothing when it is even.
+        for scalar in _scalars(task):
+            if scalar.range.origin.declared or scalar.range.odd:
+                continue
+            odd = replace(scalar.range, low=scalar.range.low or "1", odd=True)
+            with contextlib.suppress(InputRefused):
+                changed = with_parameter(task, replace(scalar, range=odd))
+                found = await _measured(changed, unknown, wrap, config, small=scalar.name)
+                sentence = f"`{scalar.name}` is assumed to be odd: the extents follow a simple rule only then."
+                return _assuming(found, [sentence])
+        raise
+
+
+async def _measured(
+    task: Task, unknown: Sequence[Parameter], wrap: Wrap | None, config: MeasureConfig, small: str = ""
+) -> Task:
     scalars = _scalars(task)
-    points = list(_points(scalars, config))
+    points = list(_points(scalars, config, small))
     measured: list[tuple[Point, Needs]] = []
     for point in points[: config.points]:
         needs = await _least(task, unknown, point, wrap, config)
         if needs is not None:
             measured.append((point, needs))
-    names = [s.name for s in scalars]
+    scalar_names = [s.name for s in scalars]
     fitted: dict[str, str] = {}
     for parameter in unknown:
-        found = _fit(names, [(point, needs[parameter.name]) for point, needs in measured], config)
+        found = _fit(scalar_names, [(point, needs[parameter.name]) for point, needs in measured], config)
         if found is None:
             raise _refusal(task, parameter)
         fitted[parameter.name] = found
@@ -98,7 +118,22 @@ async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: Measu
         wrong = await _disproved(known, unknown, point, wrap, config)
         if wrong is not None:
             raise _refusal(task, wrong)
-    return await _guard_zeros(known, unknown, points[0], wrap, config)
+    known = await _guard_zeros(known, unknown, points[0], wrap, config)
+    sentence = "`{}` is taken to have {} elements: measured by running the C between guard pages."
+    return _assuming(known, [sentence.format(p.name, _extent(known, p.name)) for p in unknown])
+
+
+def _assuming(task: Task, sentences: Sequence[str]) -> Task:
+    return replace(task, assumptions=(*task.assumptions, *sentences))
+
+
+def with_parameter(task: Task, changed: Parameter) -> Task:
+    """`task` with the input of that name replaced."""
+    return replace(
+        task,
+        parameters=tuple(changed if p.name == changed.name else p for p in task.parameters),
+        setup_inputs=tuple(changed if p.name == changed.name else p for p in task.setup_inputs),
+    )
 
 
 def _scalars(task: Task) -> list[Parameter]:
@@ -107,14 +142,19 @@ def _scalars(task: Task) -> list[Parameter]:
     return [p for p in task.inputs() if not p.pointer and p.type.kind in integral and p.name not in compared]
 
 
-def _points(scalars: Sequence[Parameter], config: MeasureConfig) -> Iterator[Point]:
-    """Distinct settings; each scalar takes different values, so that products can be told apart."""
+def _points(scalars: Sequence[Parameter], config: MeasureConfig, small: str) -> Iterator[Point]:
+    """Distinct settings; each scalar takes different values, so that products can be told apart.
+
+    `small` names a scalar that stays below half of all others (a filter must fit into the image it runs over).
+    """
     rng = np.random.default_rng(20)
     seen: list[Point] = []
     while len(seen) < config.points + config.checks:
         point = {}
         for scalar in scalars:
-            value = int(rng.integers(config.low, config.high, endpoint=True))
+            least = config.low if not small or scalar.name == small else config.high // 2 + 1
+            most = config.high if scalar.name != small else config.high // 2
+            value = int(rng.integers(least, most, endpoint=True))
             low, high = _end(scalar.range.low), _end(scalar.range.high)
             value = max(value, low) if low is not None else value
             value = min(value, high) if high is not None else value
@@ -205,11 +245,11 @@ def _with_extents(task: Task, extents: Mapping[str, str]) -> Task:
     )
 
 
-def _fit(names: Sequence[str], samples: Sequence[tuple[Point, int]], config: MeasureConfig) -> str | None:
+def _fit(scalars: Sequence[str], samples: Sequence[tuple[Point, int]], config: MeasureConfig) -> str | None:
     """The expression with the fewest terms that gives every sample exactly, `None` if there is none."""
     if len(samples) < 2:
         return None
-    products = [Monomial(f) for degree in (1, 2, 3) for f in itertools.combinations_with_replacement(names, degree)]
+    products = [Monomial(f) for degree in (1, 2, 3) for f in itertools.combinations_with_replacement(scalars, degree)]
     for terms in range(config.terms + 1):
         for chosen in itertools.combinations(products, terms):
             for constant in ((), (Monomial(()),)):
@@ -249,9 +289,9 @@ def _text(basis: Sequence[Monomial], coefficients: Sequence[Fraction]) -> str:
     order = sorted(range(len(basis)), key=lambda k: coefficients[k] < 0)
     for index in order:
         factor = int(coefficients[index] * (2 if halves else 1))
-        names = "*".join(basis[index].factors)
+        product = "*".join(basis[index].factors)
         size = abs(factor)
-        body = str(size) if not names else names if size == 1 else f"{size}*{names}"
+        body = str(size) if not product else product if size == 1 else f"{size}*{product}"
         pieces.append(("-" if factor < 0 else "+" if pieces else "") + body)
     joined = "".join(pieces)
     return f"({joined})/2" if halves else joined
@@ -285,7 +325,7 @@ async def _guard_zeros(
         empty = {**point, scalar.name: 0}
         sizes = {p.name: _count(known, p.name, empty) for p in unknown}
         for parameter in unknown:
-            if sizes[parameter.name]:
+            if sizes[parameter.name] and scalar.name in names(_extent(known, parameter.name)):
                 need = await _fault(known, unknown, {**sizes, parameter.name: 0}, empty, wrap, config)
                 if need is None:
                     zeros[parameter.name].append(scalar.name)
