@@ -104,7 +104,7 @@ def _by_cluster(
     if len(clusters) != data.size:
         raise ValueError(f"{data.size} values, but {len(clusters)} clusters")
     _, index = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
-    sums: npt.NDArray[np.float64] = np.bincount(index, weights=data)
+    sums = np.bincount(index, weights=data).astype(np.float64)
     return sums, np.bincount(index).astype(np.float64)
 
 
