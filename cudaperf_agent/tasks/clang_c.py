@@ -76,6 +76,7 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
     from clang.cindex import Diagnostic, Index, TranslationUnit, TranslationUnitLoadError
 
     arguments = ["-x", "c", f"-std={STANDARD}", "-fno-spell-checking", "-Wno-everything"]
+    arguments += ["-Werror=implicit-function-declaration", "-Werror=implicit-int"]
     for folder in system_includes():
         arguments += ["-isystem", folder]
     arguments += [f"-I{folder}" for folder in include_dirs]
@@ -85,9 +86,10 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
         unit = Index.create().parse(path, args=arguments, unsaved_files=[(path, source)], options=options)
     except TranslationUnitLoadError as error:
         raise InputRefused("clang cannot read the file as C", where=path, hint="Pass a C source file.") from error
-    for diagnostic in unit.diagnostics:
-        if diagnostic.severity >= Diagnostic.Error:
-            raise _refusal(diagnostic, path)
+    errors = [d for d in unit.diagnostics if d.severity >= Diagnostic.Error]
+    if errors:
+        # A broken line often has a missing declaration too; what does not parse is said first.
+        raise _refusal(next((d for d in errors if "undeclared function" not in d.spelling), errors[0]), path)
     return Unit(source, path, unit.cursor)
 
 
