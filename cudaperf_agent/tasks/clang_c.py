@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Unit:
     Attributes:
         source: The text that was parsed.
         path: Its name in messages.
+        cursor: libclang's cursor of the whole unit.
         declarations: libclang cursors of all declarations, headers' included, in order.
         macros: Cursors of the macro definitions by name, the last of each.
     """
@@ -34,6 +35,7 @@ class Unit:
 
         self.source = source
         self.path = path
+        self.cursor = cursor
         self.declarations: list[Any] = []
         self.macros: dict[str, Any] = {}
         for child in cursor.get_children():
@@ -47,9 +49,9 @@ class Unit:
         """``file:line`` for an error."""
         return f"{self.path}:{line}" if line else self.path
 
-    def own(self, cursors: Iterable[Any]) -> list[Any]:
-        """Those that are written in the file itself rather than in a header."""
-        return [c for c in cursors if (file := c.location.file) is not None and file.name == self.path]
+    def top_level(self) -> list[Any]:
+        """The declarations that are written in the file itself rather than in a header."""
+        return [c for c in self.declarations if (file := c.location.file) is not None and file.name == self.path]
 
     @functools.cached_property
     def declared_functions(self) -> dict[str, Any]:
