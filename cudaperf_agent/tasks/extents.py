@@ -29,12 +29,12 @@ class Reach:
     needs: tuple[Poly, ...]
     line: int
 
-    def text(self) -> str:
+    def text(self, order: Sequence[str] = ()) -> str:
         """C expression; the loops that must run are named only where the count alone would be misleading."""
         conditions = [c for c in dict.fromkeys(map(_condition, self.relevant())) if c]
         if not conditions:
-            return self.count.text()
-        return f"({' && '.join(conditions)}) ? {self.count.text()} : 0"
+            return self.count.text(order)
+        return f"({' && '.join(conditions)}) ? {self.count.text(order)} : 0"
 
     def relevant(self) -> list[Poly]:
         """The needs without which the count could be positive although nothing is accessed."""
@@ -62,14 +62,21 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     """The elements of `base` that the entry can touch: one reach, or several none of which covers the others.
 
     Returns:
-        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access.
+        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access. Accesses whose
+        subscripts are read from another buffer do not count beside others: the values there have to fit the extent.
     """
     found: list[Reach] = []
+    led = False
     for access in findings.of(base):
         bound = access_bound(findings.facts, access)
+        if bound is None and access.offset is not None and findings.facts.taint(access.offset):
+            led = True
+            continue
         if bound is None:
             return None
         found.append(Reach(bound.plus(1), _needs(findings.facts, access), access.line))
+    if led and not found:
+        return None
     best: list[Reach] = []
     for one in sorted(found, key=lambda r: r.line):
         if any(dominates(other.count, one.count) for other in best):
@@ -78,15 +85,15 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     return tuple(best)
 
 
-def extent_text(reaches: Sequence[Reach]) -> str | None:
+def extent_text(reaches: Sequence[Reach], order: Sequence[str] = ()) -> str | None:
     """C expression of the largest of the reaches; `None` for more than two that cannot be ordered."""
     if not reaches:
         return "0"
     if len(reaches) == 1:
-        return reaches[0].text()
+        return reaches[0].text(order)
     if len(reaches) > 2:
         return None
-    a, b = (r.text() for r in reaches)
+    a, b = (r.text(order) for r in reaches)
     return f"(({a}) > ({b})) ? ({a}) : ({b})"
 
 
