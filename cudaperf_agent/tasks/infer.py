@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.accesses import Findings
 from cudaperf_agent.tasks.callers import apply_access, call_site_extents
-from cudaperf_agent.tasks.extents import extent_text, poly_of, reach
+from cudaperf_agent.tasks.extents import Reach, extent_text, poly_of, reach
 from cudaperf_agent.tasks.model import Extent, Origin, Parameter, Role, Table, TypeKind, ValueRange
 from cudaperf_agent.tasks.poly import Poly, dominates
 from cudaperf_agent.tasks.roles import infer_role
@@ -47,8 +47,9 @@ def infer(
     assumptions: list[str] = []
     for name, parameter in parameters.items():
         if parameter.pointer:
-            parameter = _extent(findings, parameter, list(parameters), calls.get(name), assumptions)
-            parameter = _role(findings, parameter)
+            reaches = reach(findings, name)
+            parameter = _extent(reaches, parameter, list(parameters), calls.get(name), assumptions)
+            parameter = _role(findings, reaches, parameter)
         done[name] = parameter
     done = _indices(findings, done, tables, assumptions)
     done = _sizes(done, at_least_one)
@@ -66,11 +67,14 @@ def _ranges(parameters: Mapping[str, Parameter]) -> dict[str, tuple[Poly | None,
 
 
 def _extent(
-    findings: Findings, parameter: Parameter, order: Sequence[str], called: Extent | None, assumptions: list[str]
+    reaches: tuple[Reach, ...] | None,
+    parameter: Parameter,
+    order: Sequence[str],
+    called: Extent | None,
+    assumptions: list[str],
 ) -> Parameter:
     if parameter.extent is not None:
         return parameter
-    reaches = reach(findings, parameter.name)
     text = extent_text(reaches, order) if reaches is not None else None
     if called is not None:
         count = poly_of(called.expr)
@@ -85,10 +89,12 @@ def _extent(
     return replace(parameter, extent=Extent(text, Origin.LOOP_BOUNDS, line))
 
 
-def _role(findings: Findings, parameter: Parameter) -> Parameter:
+def _role(findings: Findings, reaches: tuple[Reach, ...] | None, parameter: Parameter) -> Parameter:
     if parameter.role_origin is not Origin.DEFAULT:
         return parameter
     count = poly_of(parameter.extent.expr) if parameter.extent is not None else None
+    if parameter.extent is not None and parameter.extent.origin is Origin.LOOP_BOUNDS and len(reaches or ()) == 1:
+        count = reaches[0].count if reaches else count
     role = infer_role(findings, parameter.name, parameter.type, count)
     return replace(parameter, role=role, role_origin=Origin.LOOP_BOUNDS)
 

@@ -111,9 +111,34 @@ def test_rarely_written_c(name: str) -> None:
 
 
 def test_every_style_is_in_a_table() -> None:
-    assert {p.stem for p in STYLES.glob("*.c")} == {*INFERRED, "odd_corners", "bounds_alloc"}
+    assert {p.stem for p in STYLES.glob("*.c")} == {*INFERRED, "odd_corners", "bounds_alloc", "conv_layers"}
     text = (STYLES / "odd_corners.c").read_text()
     assert set(re.findall(r"^(?:void|int|float) (\w+)\(", text, re.MULTILINE)) == set(ODD)
+
+
+LAYER_SIZES = {"N": 2, "C": 3, "H": 7, "W": 9, "K": 2, "R": 3, "S": 4, "stride": 2, "pad": 1}
+LAYERS = {
+    "conv_nchw": {"x": ("in", 378), "wt": ("in", 72), "bias": ("in", 2), "y": ("out", 2 * 2 * 5 * 6)},
+    "maxpool": {"x": ("in", 3 * 7 * 9), "y": ("out", 3 * 4 * 5)},
+    "layernorm": {"out": ("out", 6), "inp": ("in", 6), "weight": ("in", 3), "bias": ("in", 3)},
+    "valid1d": {"x": ("in", 9), "h": ("in", 4), "y": ("out", 6)},
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_with_computed_sizes(name: str) -> None:
+    task = load_task(STYLES / "conv_layers.c", entry=name)
+    counts = {p.name: expr.evaluate(p.extent.expr, LAYER_SIZES) for p in task.buffers if p.extent}
+    assert {p.name: (p.role.value, counts.get(p.name)) for p in task.buffers} == LAYERS[name]
+
+
+def test_two_negative_factors_make_no_elements() -> None:
+    y = load_task(STYLES / "conv_layers.c", entry="conv_nchw").parameters[3]
+    assert y.extent is not None
+    assert expr.evaluate(y.extent.expr, {**LAYER_SIZES, "R": 9, "S": 12}) == 0
+    pooled = load_task(STYLES / "conv_layers.c", entry="maxpool").parameters[1]
+    assert pooled.extent is not None
+    assert expr.evaluate(pooled.extent.expr, {**LAYER_SIZES, "K": 20}) == 0
 
 
 def test_call_sites_tell_what_loops_cannot() -> None:
