@@ -42,10 +42,13 @@ class Reach:
 
     def relevant(self) -> list[Poly]:
         """The needs without which the count could be positive although nothing is accessed."""
-        if sum(_signed(atom) for atom in self.factored.atoms) > 1:
+        rising = all(c >= 0 for _, c in self.count.terms)
+        if rising and not any(map(_signed, self.count.atoms)):
+            return []
+        if sum(map(_signed, self.factored.atoms)) > 1:
             # Two negative factors would make a positive count.
             return [n for n in self.needs if any(c < 0 for _, c in n.plus(1).terms) or any(map(_signed, n.atoms))]
-        if all(c >= 0 for _, c in self.count.terms):
+        if rising:
             return []
         kept = []
         for need in self.needs:
@@ -75,7 +78,8 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
 
     Returns:
         `None` where some access cannot be bounded by the parameters; ``()`` where there is no access. Accesses whose
-        subscripts are read from another buffer do not count beside others: the values there have to fit the extent.
+        subscripts are read from another buffer, or are a parameter that is no size, do not count beside others: the
+        values there have to fit the extent.
     """
     found: list[Reach] = []
     led = False
@@ -90,12 +94,24 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
         found.append(Reach(bound.whole.plus(1), bound.factored.plus(1), needs, access.line))
     if led and not found:
         return None
+    # x[k] with a parameter k that is no size picks one of the elements that the other accesses tell of.
+    chosen = picks(findings, base)
+    sized = [r for r in found if not any(r.count == Poly.atom(p).plus(1) for p in chosen)]
+    if sized and not any(r.count.atoms & chosen for r in sized):
+        found = sized
     best: list[Reach] = []
     for one in sorted(found, key=lambda r: r.line):
         if any(dominates(other.count, one.count) for other in best):
             continue
         best = [other for other in best if not dominates(one.count, other.count)] + [one]
     return tuple(best)
+
+
+def picks(findings: Findings, base: str) -> set[str]:
+    """Scalar parameters that are, as they are, a subscript of `base`."""
+    offsets = [a.offset for a in findings.of(base) if a.offset is not None]
+    names = {o.terms[0][0][0] for o in offsets if len(o.terms) == 1 and o.terms[0][1] == 1 and len(o.terms[0][0]) == 1}
+    return {n for n in names if n not in findings.facts.known and not n.startswith("(")}
 
 
 def extent_text(reaches: Sequence[Reach], order: Sequence[str] = ()) -> str | None:

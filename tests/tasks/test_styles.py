@@ -132,6 +132,12 @@ def test_layers_with_computed_sizes(name: str) -> None:
     assert {p.name: (p.role.value, counts.get(p.name)) for p in task.buffers} == LAYERS[name]
 
 
+def test_what_an_extent_divides_by_is_not_zero() -> None:
+    sizes = {p.name: p for p in load_task(STYLES / "conv_layers.c", entry="maxpool").scalars}
+    assert sizes["stride"].range.low == "1"
+    assert sizes["pad"].range.low == "0"
+
+
 def test_two_negative_factors_make_no_elements() -> None:
     y = load_task(STYLES / "conv_layers.c", entry="conv_nchw").parameters[3]
     assert y.extent is not None
@@ -174,6 +180,17 @@ def test_subscripts_get_the_range_of_what_they_index() -> None:
     assert (idx.range.low, idx.range.high, idx.range.origin) == ("0", "m-1", Origin.LOOP_BOUNDS)
     byte = {p.name: p for p in load_task(STYLES / "table.c").parameters}["in"]
     assert (byte.index, byte.range.high) == (True, "255")
+
+
+def test_a_scalar_subscript_stays_inside() -> None:
+    source = "void f(int *d, int n, int from) { for (int i = 0; i < n; i++) d[i] = -1; d[from] = 0; }"
+    d, n, start = load_task(source=source).parameters
+    assert d.extent is not None
+    assert d.extent.expr == "n"
+    assert (start.range.low, start.range.high) == ("0", "n-1")
+    assert n.range.high is None
+    size = "int f(const int *d, int n) { int s = d[n]; for (int i = 0; i < n; i++) s += d[i]; return s; }"
+    assert [p.extent.expr for p in load_task(source=size).buffers if p.extent] == ["n+1"]
 
 
 def test_an_enum_takes_its_constants() -> None:
