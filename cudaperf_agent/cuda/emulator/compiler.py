@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
 _SETUP_SECONDS = 180
+_SETUP = threading.Lock()
 
 # Check mode: hardly any optimisation that moves an access, so that a finding's line is the one a person would name.
 # Contraction to fused multiply-add is what nvcc does by default.
@@ -167,6 +169,12 @@ def _cached(name: str, sources: Sequence[Path]) -> Path:
 
 def _make(command: list[str], output: Path) -> None:
     """Runs a compiler into a temporary file and moves it in place, so that two processes may do so at once."""
+    with _SETUP:
+        if not output.exists():
+            _make_once(command, output)
+
+
+def _make_once(command: list[str], output: Path) -> None:
     number, name = tempfile.mkstemp(dir=output.parent, prefix=output.name)
     os.close(number)
     try:

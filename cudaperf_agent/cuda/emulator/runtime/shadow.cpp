@@ -201,11 +201,20 @@ void out_of_bounds(const char *p, size_t size, bool writes, Site site) {
                               describe(p).c_str()));
 }
 
+bool is_parameter(const char *p, size_t size) {
+  for (int i = 0; i < run.parameter_count; i++) {
+    auto *begin = static_cast<const char *>(run.parameters[i].begin);
+    if (p >= begin && p + size <= begin + run.parameters[i].size) return true;
+  }
+  return false;
+}
+
 // A kernel touches what is neither device memory nor its own stack: on a GPU the launch ends here.
 void foreign_access(const char *p, size_t size, bool writes, Site site) {
   if (on_a_stack(p)) return;
   auto address = reinterpret_cast<uintptr_t>(p);
-  if (module().contains(address) || is_runtime_data(p)) return; // constants, vtables, threadIdx
+  if (module().contains(address) || is_runtime_data(p) || (!writes && is_parameter(p, size)))
+    return; // constants, vtables, threadIdx, what a copy constructor reads
   const char *verb = writes ? "write" : "read";
   if (address < PAGE)
     report("null-pointer", site, format("%s: %s of %zu bytes through a null pointer", where().c_str(), verb, size));
