@@ -69,6 +69,7 @@ async def test_a_built_candidate_runs_fifteen_cases_in_under_a_second(build_kern
     assert time.monotonic() - started[1] < 5.0  # a busy machine
 
 
+@pytest.mark.slow
 async def test_memory_comes_back_between_calls(build_kernel: BuildKernel) -> None:
     text = (
         'extern "C" void f(int n, const float *x, float *y) {\n  for (int i = 0; i < 2000; i++) {\n    float *a;\n'
