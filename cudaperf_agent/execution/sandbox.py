@@ -119,7 +119,7 @@ class Sandbox:
             options += _shown(Path(place))
         for file in _SYSTEM_FILES:
             options += ["--ro-bind-try", file, file]
-        options += ["--dev", "/dev", "--tmpfs", "/tmp"]
+        options += ["--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
         options += ["--proc", "/proc"] if self.mounts_proc else ["--ro-bind", "/proc", "/proc"]
         if self.gpu:
             options += ["--ro-bind", "/sys", "/sys"]
