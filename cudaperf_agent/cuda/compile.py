@@ -14,11 +14,12 @@ from typing import Any, Literal
 from cudaperf_agent.cuda.diagnostics import KernelResources, parse_diagnostics, parse_resources
 from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, Nvcc
 from cudaperf_agent.cuda.verdict import Diagnostic
-from cudaperf_agent.execution.child import Limits, run_child
+from cudaperf_agent.execution.child import ChildResult, Limits, run_child
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.execution.paths import cache_dir
 
 CANDIDATE_FILE = "candidate.cu"
+LINKED_FILE = "linked.c"
 Kind = Literal["cubin", "library", "program"]
 COMPILE_LIMITS = Limits(seconds=60.0, memory=3 << 30, file_bytes=256 << 20, output=256 << 10)
 _SUFFIX: dict[Kind, str] = {"cubin": "cubin", "library": "so", "program": "out"}
@@ -79,6 +80,7 @@ async def compile_cuda(
     text: str,
     kind: Kind,
     *,
+    linked: str | None = None,
     lines: int | None = None,
     config: CompileConfig | None = None,
     wrap: Wrap | None = None,
@@ -89,6 +91,7 @@ async def compile_cuda(
         nvcc: The compiler.
         text: The whole ``.cu``.
         kind: ``cubin`` is quick and rejects what a full build rejects; ``library`` and ``program`` can be run.
+        linked: C text to compile with the machine's gcc and link with it.
         lines: Lines of `text` that are the candidate's own; all where `None`.
         config: Flags and limits.
         wrap: The sandbox.
@@ -96,7 +99,7 @@ async def compile_cuda(
     config = config or CompileConfig()
     lines = lines if lines is not None else text.count("\n") + 1
     flags = flags_for(nvcc, kind, config)
-    digest = hashlib.sha256("\0".join([text, str(lines), nvcc.version, *flags]).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join([text, linked or "", str(lines), nvcc.version, *flags]).encode()).hexdigest()
     if len(text.encode()) > config.source_bytes:
         message = f"the source is longer than {config.source_bytes >> 10} KiB"
         return Compiled(False, None, (Diagnostic("error", message),), (), digest, 0.0)
@@ -109,17 +112,25 @@ async def compile_cuda(
         artefact = folder / f"candidate.{_SUFFIX[kind]}"
         (folder / CANDIDATE_FILE).write_text(text)
         argv = [str(nvcc.path), *flags, "-o", str(artefact), CANDIDATE_FILE]
-        child = await run_child(
-            wrap(argv, folder) if wrap else argv,
-            limits=config.limits,
-            cwd=folder,
-            env={
-                "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-                "HOME": str(folder),
-                "TMPDIR": str(folder),
-                "LC_ALL": "C",
-            },
-        )
+        if linked is not None:
+            (folder / LINKED_FILE).write_text(linked)
+            argv += [str(folder / "linked.o")]
+            gcc = [
+                shutil.which("gcc") or "gcc",
+                "-O2",
+                "-fPIC",
+                "-w",
+                "-c",
+                "-o",
+                str(folder / "linked.o"),
+                LINKED_FILE,
+            ]
+            child = await _confined(gcc, folder, config, wrap)
+            if not child.ok:
+                said = child.stderr.decode("utf-8", "replace")
+                found = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
+                return Compiled(False, None, found, (), digest, child.seconds)
+        child = await _confined(argv, folder, config, wrap)
         said = (child.stdout + b"\n" + child.stderr).decode("utf-8", "replace")
         diagnostics = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
         if child.timed_out or child.out_of_memory:
@@ -134,6 +145,20 @@ async def compile_cuda(
         return result if child.timed_out or child.out_of_memory else _keep(home, kind, result)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _confined(argv: list[str], folder: Path, config: CompileConfig, wrap: Wrap | None) -> ChildResult:
+    return await run_child(
+        wrap(argv, folder) if wrap else argv,
+        limits=config.limits,
+        cwd=folder,
+        env={
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            "LC_ALL": "C",
+        },
+    )
 
 
 def _keep(home: Path, kind: Kind, result: Compiled) -> Compiled:

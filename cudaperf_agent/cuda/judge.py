@@ -18,7 +18,9 @@ from cudaperf_agent.tasks.model import Case, Comparison, Mismatch, Task, Value
 # Findings that are defects but make no result doubtful.
 _HARMLESS = frozenset({"leak"})
 _LAUNCH = frozenset({"launch-config"})
-_DROPIN_MESSAGE = re.compile(r"^(?P<name>\w+): (?P<step>launching|running|allocating[^:]*|copying[^:]*): (?P<text>.*)$", re.M)
+_DROPIN_MESSAGE = re.compile(
+    r"^(?P<name>\w+): (?P<step>launching|running|allocating[^:]*|copying[^:]*): (?P<text>.*)$", re.M
+)
 _RUNNER_CANNOT_LOAD = 71
 _RUNNER_FAULT = 128
 

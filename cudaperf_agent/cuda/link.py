@@ -12,15 +12,11 @@ from cudaperf_agent.codegen.dropin import DropIn
 from cudaperf_agent.tasks.model import Table, Task
 from cudaperf_agent.tasks.stub import call_stub, entry_prototype
 
-STUB_FILE = "cudaperf_stub.c"
-
 
 def linked_c(task: Task, dropin: DropIn) -> str:
     """C text of the file to link with ``NAME.cu``: what stays C of the user's file, and the calls."""
-    if dropin.host_c is not None:
-        head = dropin.host_c
-    else:
-        head = f"{task.type_declarations}\n{entry_prototype(task)};\n"
+    declared = f"{task.type_declarations}\n{entry_prototype(task)};\n"
+    head = dropin.host_c if dropin.host_c is not None else declared
     parts = [head, "#include <stddef.h>", call_stub(task)]
     if dropin.form == "device":
         parts.append(_device_call(task))
