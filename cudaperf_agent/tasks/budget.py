@@ -1,9 +1,9 @@
 """The error budget: how far from the C a right answer may lie, element by element.
 
 For a float element with reference value c (the C as compiled plainly) and w (the C retyped one width up, or c where
-that cannot be done), with u the unit roundoff of the output's type:
+that cannot be done), with ε the spacing of the output's type at 1 (one unit in the last place):
 
-    allowed = max(8·r, d) + 8·u·|w| + 2·u·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 8·u·|w|
+    allowed = max(8·r, d) + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 16·ε·|w|
 
 r is the largest |s − w| over builds s that round to nearest (plain, contracted to FMA, sums reassociated), d the same
 over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), m the
@@ -34,8 +34,9 @@ class BudgetConfig:
     Attributes:
         nearest: Factor on the largest error of a build that rounds to nearest.
         directed: Factor on the largest error of a build that rounds upward or downward.
-        ulps: Units of roundoff of the element itself: what differing libraries of functions may differ by.
-        spread_ulps: Units of roundoff of the output's median magnitude.
+        ulps: Units in the last place of the element itself: what libraries of functions may differ by (CUDA's manual
+            gives up to 9 for single functions).
+        spread_ulps: Units in the last place of the output's median magnitude.
         subnormals: Smallest subnormals that are always allowed.
         cap: Share of the output's standard deviation that no allowance exceeds …
         cap_magnitude: … or of its median magnitude, if that is more (an output of equal elements has no deviation).
@@ -47,7 +48,7 @@ class BudgetConfig:
 
     nearest: float = 8.0
     directed: float = 1.0
-    ulps: float = 8.0
+    ulps: float = 16.0
     spread_ulps: float = 2.0
     subnormals: float = 4.0
     cap: float = 0.02
@@ -177,17 +178,23 @@ def float_part(
         wide = None
     truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
     info = np.finfo(plain.dtype)
-    unit = float(info.eps) / 2
+    unit = float(info.eps)
     with np.errstate(all="ignore"):
-        magnitude = np.where(np.isfinite(truth), np.abs(truth), 0)
+        counted = np.isfinite(truth) & np.isfinite(plain)
+        magnitude = np.where(counted, np.abs(truth), 0)
         rounding = config.nearest * _largest([plain, *nearest], truth)
         bias = config.directed * _largest(directed, truth)
-        typical, deviation = _typical(magnitude), _deviation(truth)
+        typical, deviation = _typical(magnitude), _deviation(truth[counted])
         floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
         allowed = np.maximum(rounding, bias) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
-    return Part(own.path, plain, allowed.astype(np.float64), () if wide is None else (wide,))
+    return Part(
+        own.path,
+        plain,
+        np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64),
+        () if wide is None else (wide,),
+    )
 
 
 def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> bool:
@@ -223,11 +230,11 @@ def _largest(builds: Sequence[Value], truth: Value) -> Any:
     return worst
 
 
-def _typical(magnitude: Value) -> float:
+def _typical(magnitude: Value) -> Any:
     nonzero = magnitude[magnitude > 0]
-    return float(np.median(nonzero.astype(np.float64))) if nonzero.size else 0.0
+    return np.median(nonzero) if nonzero.size else np.longdouble(0)
 
 
-def _deviation(truth: Value) -> float:
-    finite = truth[np.isfinite(truth)].astype(np.float64)
-    return float(np.std(finite)) if finite.size > 1 else 0.0
+def _deviation(truth: Value) -> Any:
+    # in long double: squares of doubles near their limit must not overflow
+    return np.std(truth) if truth.size > 1 else np.longdouble(0)
