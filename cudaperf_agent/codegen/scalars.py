@@ -126,6 +126,7 @@ class Reduction:
         relation: For ``best``: ``new relation old`` makes the new value the best.
         payload: For ``best``: variables assigned with it (the position of a minimum).
         line: Source line.
+        constant: For ``set``: what is assigned.
     """
 
     place: ir.Ref | ir.Member
@@ -133,6 +134,7 @@ class Reduction:
     relation: str = ""
     payload: tuple[ir.Ref, ...] = ()
     line: int = 0
+    constant: ir.Expr | None = None
 
     @property
     def type(self) -> CType:
@@ -164,7 +166,9 @@ def find_reductions(body: Sequence[ir.Stmt], names: Iterable[str], module: ir.Mo
         covered.add(name)
         covered |= {p.name for r in mine for p in r.payload}
     missing = [n for n in wanted if n not in covered]
-    return missing[0] if missing else found
+    carried = {p.name for r in found for p in r.payload}
+    kept = [r for r in found if not (isinstance(r.place, ir.Ref) and r.place.name in carried)]
+    return missing[0] if missing else kept
 
 
 def _reductions_of(body: tuple[ir.Stmt, ...], name: str, module: ir.Module) -> list[Reduction] | None:
@@ -243,7 +247,7 @@ def _one_reduction(node: ir.Node, name: str, module: ir.Module) -> tuple[Reducti
             if same(mine, place) and name not in reads(other):
                 return Reduction(place, logical.op, line=node.line), 2
     if isinstance(bare(node.value), ir.Const) and isinstance(place, ir.Ref):
-        return Reduction(place, "set", line=node.line), 1
+        return Reduction(place, "set", line=node.line, constant=bare(node.value)), 1
     return None
 
 
