@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cudaperf_agent.codegen.emit import Emitter, KernelScope
 from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, extreme, span
-from cudaperf_agent.codegen.printer import INDENT, Printer, constant, spelled
+from cudaperf_agent.codegen.printer import INDENT, Printer, constant, is_zero, spelled
 from cudaperf_agent.codegen.scalars import Reduction, declared, reads, stored_scalars
 from cudaperf_agent.codegen.steps import Nest, Reduce
 from cudaperf_agent.tasks import ir
@@ -47,8 +47,7 @@ class _Reduction:
         if self.tree:
             emitter.kernels.append(self._gather())
         partials, count = emitter.fresh("partials"), emitter.fresh("partial_count")
-        first, scope, counts = self._first_kernel()
-        scope.add(f"{self.type} *partials", partials)
+        first, scope, counts = self._first_kernel(partials)
         second, finish = self._finish_kernel(partials, count)
         printer = Printer(emitter.plan.symbols)
         spread = [level.loop for level in self.nest.levels[: self.step.spread]]
@@ -180,7 +179,7 @@ class _Reduction:
 
     # Kernels --------------------------------------------------------------------------------------------------
 
-    def _first_kernel(self) -> tuple[str, KernelScope, list[str]]:
+    def _first_kernel(self, partials: str) -> tuple[str, KernelScope, list[str]]:
         emitter, step = self.emitter, self.step
         body = self._ordered_body()
         spread = self.nest.variables[: step.spread]
@@ -217,6 +216,7 @@ class _Reduction:
                 inside += printer.block(nest.levels[-1].prefix, depth)
             inside += printer.block(nest.body, depth)
         lines += [*inside, *closing, *self._store()]
+        scope.add(f"{self.type} *partials", partials)
         name = emitter.kernel_name("partials")
         emitter.add_kernel(name, scope, lines)
         return name, scope, counts
@@ -286,8 +286,10 @@ class _Reduction:
         opened = declared(step.before) | {o.split("=")[0].split()[-1] for o in scope.opening}
         symbols = emitter.plan.symbols
         for name in emitter._ordered(self.results):
-            value = emitter.value_names[name]
-            if name not in opened:
+            if name not in opened and name not in emitter.shared:
+                scope.opening.append(f"{spelled(symbols[name].type)} {name};")
+            elif name not in opened:
+                value = emitter.value_names[name]
                 initial = f"{spelled(symbols[name].type)} {name} = *{value};"
                 if value not in scope.arguments:
                     scope.add(f"{spelled(symbols[name].type)} *{value}", value)
@@ -303,7 +305,7 @@ class _Reduction:
             inner += [INDENT + line for line in self._into_scalar(reduction)]
         inner += printer.block(step.after, 1)
         changed = stored_scalars(work) | declared(work) | self.results
-        for name in emitter._ordered(changed & emitter.plan.device_scalars):
+        for name in emitter._ordered(changed & emitter.shared):
             value = emitter.value_names[name]
             declaration = f"{spelled(symbols[name].type)} *{value}"
             if value in scope.arguments:
@@ -389,7 +391,7 @@ def value_at(printer: Printer, loop: ir.For, at: str) -> str:
     """The loop variable at an iteration number."""
     kind, step = spelled(loop.type), abs(loop.step)
     factor = at if step == 1 else f"{at} * {step}"
-    if isinstance(loop.start, ir.Const) and loop.start.value == 0 and loop.step > 0:
+    if is_zero(loop.start) and loop.step > 0:
         return f"({kind})({factor})" if step > 1 else f"({kind}){at}"
     sign = "+" if loop.step > 0 else "-"
     return f"({kind})((long long)({printer.expr(loop.start)}) {sign} {factor})"
