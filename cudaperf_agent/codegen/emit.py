@@ -15,15 +15,12 @@ from cudaperf_agent.codegen.steps import (
     HostLoop,
     HostStatement,
     Parallel,
-    Pivot,
     Plan,
     Reduce,
     ScalarWork,
-    Scan,
-    Search,
+    ScanSums,
     Step,
     Symbol,
-    Wavefront,
 )
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.tasks import ir
@@ -271,7 +268,7 @@ class Emitter:
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
         from cudaperf_agent.codegen import emit_parallel, emit_reduce
-        from cudaperf_agent.codegen.rules import emit_rule
+        from cudaperf_agent.codegen.rules.scan import emit_scan_sums
 
         pad = INDENT * depth
         if isinstance(step, HostStatement):
@@ -294,8 +291,7 @@ class Emitter:
             return emit_parallel.emit(self, step, depth)
         if isinstance(step, Reduce):
             return emit_reduce.emit(self, step, depth)
-        assert isinstance(step, Scan | Search | Wavefront | Pivot)
-        return emit_rule(self, step, depth)
+        return emit_scan_sums(self, step, depth)
 
     def _host_statement(self, node: ir.Stmt, depth: int) -> list[str]:
         pad, printer = INDENT * depth, Printer(self.plan.symbols)
@@ -415,14 +411,10 @@ def shared_scalars(plan: Plan) -> frozenset[str]:
 
 def _mentioned(step: Step) -> set[str]:
     statements: list[ir.Stmt] = []
-    if isinstance(step, Parallel | Reduce | Wavefront | Pivot):
+    if isinstance(step, Parallel | Reduce):
         statements.append(step.nest.rebuilt())
-    if isinstance(step, Reduce | Search):
+    if isinstance(step, Reduce):
         statements += [*step.before, *step.after]
-    if isinstance(step, Search):
-        statements += [step.loop, *step.found]
-    if isinstance(step, Scan):
-        statements += [*step.before, step.loop]
     if isinstance(step, ScalarWork):
         statements += step.statements
     if isinstance(step, HostStatement):

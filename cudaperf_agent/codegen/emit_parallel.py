@@ -88,11 +88,7 @@ class _Launch:
         guard = " && ".join(f"{counts[v]} > 0" for v in self.axes)
         grid, block = self._shape()
         if len(self.axes) > 1:
-            call = [
-                f"{pad}{INDENT * 2}const dim3 block({block});",
-                f"{pad}{INDENT * 2}const dim3 grid({grid});",
-                emitter.launch(name, "grid", "block", self.scope, depth + 2),
-            ]
+            call = [emitter.launch(name, f"dim3({grid})", f"dim3({block})", self.scope, depth + 2)]
         else:
             call = [emitter.launch(name, grid, block, self.scope, depth + 2)]
         return [f"{pad}{{", *spans, f"{pad}{INDENT}if ({guard}) {{", *call, f"{pad}{INDENT}}}", f"{pad}}}"]

@@ -72,25 +72,26 @@ class _Reduction:
             )
             lines.append(f"{pad}{INDENT}const long long {name} = {text};")
         guard = " && ".join(f"{name} > 0" for name in counts)
-        lines += [f"{pad}{INDENT}if ({guard}) {{", *self._grid(counts, depth + 2)]
+        grid = emitter.fresh("grid_shape")
+        lines += [f"{pad}{INDENT}if ({guard}) {{", *self._grid(grid, counts, depth + 2)]
         per_block = "" if self.tree else f" * {self.block}"
         lines += [
-            f"{pad}{INDENT * 2}{count} = (long long)grid.x * grid.y{per_block};",
-            emitter.launch(first, "grid", str(self.block), scope, depth + 2),
+            f"{pad}{INDENT * 2}{count} = (long long){grid}.x * {grid}.y{per_block};",
+            emitter.launch(first, grid, str(self.block), scope, depth + 2),
             f"{pad}{INDENT}}}",
             f"{pad}}}",
             emitter.launch(second, "1", str(FINISH_BLOCK), finish, depth),
         ]
         return lines
 
-    def _grid(self, counts: Sequence[str], depth: int) -> list[str]:
+    def _grid(self, grid: str, counts: Sequence[str], depth: int) -> list[str]:
         pad = INDENT * depth
         work = self.block * self.emitter.strategy.items
         if len(counts) == 1:
             most = MAX_TREE_BLOCKS if self.tree else MAX_BLOCKS
-            return [f"{pad}const dim3 grid(blocks_for({counts[0]}, {work}, {most}));"]
+            return [f"{pad}const dim3 {grid}(blocks_for({counts[0]}, {work}, {most}));"]
         x, y = MAX_BLOCKS_2D
-        return [f"{pad}const dim3 grid(blocks_for({counts[1]}, {work}, {x}), blocks_for({counts[0]}, 1, {y}));"]
+        return [f"{pad}const dim3 {grid}(blocks_for({counts[1]}, {work}, {x}), blocks_for({counts[0]}, 1, {y}));"]
 
     def _capacity(self) -> int:
         blocks = MAX_BLOCKS_2D[0] * MAX_BLOCKS_2D[1]
@@ -190,7 +191,9 @@ class _Reduction:
         lines = printer.block(step.before, 1)
         lines += self._neutral(scope, 1)
         nest = _with_body(self.nest, body)
-        inside, closing, depth = [], [], 1
+        inside: list[str] = []
+        closing: list[str] = []
+        depth = 1
         for position, variable in enumerate(spread):
             level, pad = nest.levels[position], INDENT * depth
             at, axis = self._at_name(variable), "x" if position + 1 == len(spread) else "y"
@@ -248,7 +251,9 @@ class _Reduction:
         """Every thread starts from the neutral value, or from the old one where that changes nothing."""
         pad, printer = INDENT * depth, Printer({})
         lines = []
-        opened = declared(self.step.before) | {o.split("=")[0].split()[-1].rstrip(";") for o in scope.opening if "=" in o}
+        opened = declared(self.step.before) | {
+            o.split("=")[0].split()[-1].rstrip(";") for o in scope.opening if "=" in o
+        }
         for reduction in self.step.reductions:
             neutral = {"+": 0, "|": 0, "^": 0, "||": 0, "*": 1, "&&": 1, "&": -1}.get(reduction.kind)
             if neutral is not None:
