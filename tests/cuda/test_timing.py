@@ -181,9 +181,11 @@ async def test_work_of_other_host_threads_is_a_cheat(tmp_path: Path) -> None:
     busy = (
         "static bool started; if (!started) { started = true; unsigned long other;"
         " pthread_create(&other, nullptr, [](void *) -> void * { for (volatile long i = 0;; i++); }, nullptr); }"
-        " for (volatile long i = 0; i < 100000000; i++);"
+        " for (volatile long i = 0; i < 60000000; i++);"
     )
-    timed = await bench.time(THREADS + KERNEL.replace("BEFORE", busy))
+    # The share is small: on a busy machine the other thread gets little of its time.
+    config = replace(SMALL, other_cpu=0.01)
+    timed = await bench.time(THREADS + KERNEL.replace("BEFORE", busy), config=config)
     assert timed.status is Status.CHEAT, timed.message
     assert "other host threads" in timed.message
 
