@@ -68,6 +68,11 @@ def quads(x: Array) -> Array:
     return np.repeat(padded.sum(1) + padded.max(1), 4)[: x.size]
 
 
+def first_above_one(x: Array) -> Array:
+    hits = np.flatnonzero(x > 1)
+    return np.full(x.size, float(hits[0] if hits.size else x.size))
+
+
 def symbols(x: Array) -> Array:
     which = np.arange(x.size) % 3
     return np.array([1, 2, 3])[which] * x.astype(np.float64) + np.array([0, 1, -1])[which] + 0.5
@@ -76,6 +81,7 @@ def symbols(x: Array) -> Array:
 REFERENCES: dict[str, Callable[[Array], Array]] = {
     "atomics": histogram,
     "cooperative": quads,
+    "early_exit": first_above_one,
     "half_precision": half_precision,
     "host_api": lambda x: 4 * x,
     "intrinsics": lambda x: x,

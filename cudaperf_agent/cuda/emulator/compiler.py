@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
 _SETUP_SECONDS = 180
+_OLDEST = 11  # the first to tell volatile accesses apart (--param=tsan-distinguish-volatile)
 _SETUP = threading.Lock()
 
 # Check mode: hardly any optimisation that moves an access, so that a finding's line is the one a person would name.
@@ -99,8 +100,14 @@ def find_compiler() -> Compiler:
             f"the CPU emulator runs on x86-64 only, and this is {platform.machine()}",
             hint="Use a machine with an NVIDIA GPU, or an x86-64 one.",
         )
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return Compiler(path, done.stdout.split("\n", 1)[0], _target())
+    done = subprocess.run([path, "-dumpfullversion"], capture_output=True, text=True, check=False)
+    version = done.stdout.strip()
+    if not version.split(".")[0].isdigit() or int(version.split(".")[0]) < _OLDEST:
+        raise BackendUnavailable(
+            f"the CPU emulator needs GNU g++ {_OLDEST} or newer, and {path} is {version or 'something else'}",
+            hint="Install a newer one, e.g. `apt-get install g++-12`.",
+        )
+    return Compiler(path, version, _target())
 
 
 def _target() -> tuple[str, ...]:
