@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -42,6 +43,12 @@ def after_feedback(state: State) -> Literal["generate", "finish"]:
 
 def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> Compiled:
     """The compiled graph of one trajectory."""
+    compiled: Compiled = _graph().compile(checkpointer=checkpointer)
+    return compiled
+
+
+@lru_cache(maxsize=1)
+def _graph() -> StateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
     graph.add_node("generate", nodes.generate)
     graph.add_node("compile", nodes.compile_)
@@ -58,8 +65,7 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> Compiled:
     graph.add_edge("assess", "feedback")
     graph.add_conditional_edges("feedback", after_feedback)
     graph.add_edge("finish", END)
-    compiled: Compiled = graph.compile(checkpointer=checkpointer)
-    return compiled
+    return graph
 
 
 def invocation(run: str, trajectory: int, turns: int) -> dict[str, Any]:
