@@ -1,4 +1,7 @@
-"""Puts nodes and routes together: generate → compile → test → measure → assess → feedback → generate, or finish."""
+"""Puts nodes and routes together: generate → compile → test → measure → assess → feedback → generate, or finish.
+
+The routes are pure functions. They are coroutines only because LangGraph would otherwise call each in a thread.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +22,24 @@ _NODES_PER_TURN = 6
 _SPARE_STEPS = 4
 
 
-def after_generate(state: State) -> Literal["compile", "assess", "finish"]:
+async def after_generate(state: State) -> Literal["compile", "assess", "finish"]:
     """Finish when there is nothing new; an answer without code needs no compiler."""
     if state["stop"]:
         return "finish"
     return "assess" if state["source"] is None else "compile"
 
 
-def after_compile(state: State) -> Literal["test", "assess"]:
+async def after_compile(state: State) -> Literal["test", "assess"]:
     """Only what compiles is tested."""
     return "test" if _correct(state) else "assess"
 
 
-def after_test(state: State) -> Literal["measure", "assess"]:
+async def after_test(state: State) -> Literal["measure", "assess"]:
     """Only what is correct is timed."""
     return "measure" if _correct(state) else "assess"
 
 
-def after_feedback(state: State) -> Literal["generate", "finish"]:
+async def after_feedback(state: State) -> Literal["generate", "finish"]:
     """The next turn, unless there is a reason to stop."""
     return "finish" if state["stop"] else "generate"
 
