@@ -15,7 +15,8 @@ class RewardPreset:
 
     Attributes:
         name: ``paper`` or ``robust``.
-        baselines: Names of the speedup's baseline, best first; a later one is flagged as a fallback.
+        baselines: Names of the speedup's baseline, best first; the last of several is a fallback and
+            flagged (``eager`` is PyTorch's naive).
         uncompiled: Reward of what does not compile, of no code and of a cheat.
         wrong_base: Reward of a wrong candidate whose pass rate is 1 (a finding of the memory checker).
         wrong_slope: Loss per unit of 1 − pass rate.

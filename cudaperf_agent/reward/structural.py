@@ -1,10 +1,10 @@
 """The structural reward's ranker: inference of a small network from a versioned artefact, with numpy alone.
 
-An artefact is a folder of two files. ``ranker.json`` holds ``format`` (1), ``kind`` (``mlp`` or ``linear``), ``features``
-(names in order), ``mean`` and ``deviation`` (μ and σ of the training split), ``scale`` (pooled within-task standard
-deviation of raw scores on the validation split), ``clip`` (of φ̂) and ``data_digest`` (SHA-256 of the training data).
-``ranker.safetensors`` holds float32 or float64 tensors: ``w0 b0 w1 b1 w2 b2`` of an 11-64-32-1 ReLU network, each ``w`` of
-shape (outputs, inputs), or ``w0`` of shape (1, 11) for the linear form wᵀ(φ − μ)/σ, which has no bias.
+An artefact is a folder of two files. ``ranker.json`` holds ``format`` (1), ``kind`` (``mlp`` or ``linear``),
+``features`` (names in order), ``mean`` and ``deviation`` (μ and σ of the training split), ``scale`` (pooled within-task
+standard deviation of raw scores on the validation split), ``clip`` (of φ̂) and ``data_digest`` (SHA-256 of the training
+data). ``ranker.safetensors`` holds float32 or float64 tensors: ``w0 b0 w1 b1 w2 b2`` of an 11-64-32-1 ReLU network,
+each ``w`` of shape (outputs, inputs), or ``w0`` of shape (1, 11) for the linear form wᵀ(φ − μ)/σ, which needs no bias.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cudaperf_agent.features.model import ORDER, Features
 
 FORMAT = 1
 _CARD, _WEIGHTS = "ranker.json", "ranker.safetensors"
-_DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 _LAYERS = {"mlp": 3, "linear": 1}
 _HEADER_LIMIT = 1 << 20
 _RETRAIN = "train it again, or take the artefact that ships with this version"

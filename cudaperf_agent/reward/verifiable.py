@@ -66,7 +66,7 @@ def _correct(verdict: Verdict, preset: RewardPreset) -> Verifiable:
             flags.append("timed without a baseline: S = 1")
         else:
             speedup, baseline = found.value, found.baseline
-            if baseline != preset.baselines[0]:
+            if len(preset.baselines) > 1 and baseline == preset.baselines[-1]:
                 flags.append(f"no {preset.baselines[0]} baseline: S is over {baseline}")
         timing = verdict.timing("device") or verdict.timing("end_to_end")
         cv = min(max(timing.cv, 0.0), preset.cv_cap) if timing is not None else 0.0
