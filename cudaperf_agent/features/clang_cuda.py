@@ -217,7 +217,6 @@ class Unit:
             return 1
 
         library().clang_visitChildren(cursor, VISITOR(visit), None)
-        clang = library()
         for child in found:
             if main_only and not self.in_source(child):
                 continue
