@@ -1,6 +1,6 @@
 /* transitive closure of a relation */
 /* cudaperf: inout r[n*n] in 0..1 */
-void reach(unsigned char *r, int n)
+void reach(int *r, int n)
 {
     for (int k = 0; k < n; k++)
         for (int i = 0; i < n; i++)

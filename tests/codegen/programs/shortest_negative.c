@@ -1,4 +1,4 @@
-// cudaperf: inout d[n*n] in -3..1000
+// cudaperf: inout d[n*n] in -3..1000; n in 0..9
 static int least(int a, int b) { return a < b ? a : b; }
 void shortest_negative(int *d, int n)
 {
