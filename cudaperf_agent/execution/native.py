@@ -2,10 +2,12 @@
 
 The library exports ``extern "C" void cudaperf_call(void *const *args)`` (and optionally ``cudaperf_setup`` of the same
 type, called first with the same arguments): ``args[i]`` is the address of argument i, a buffer's first byte or a
-scalar's storage. `tasks.stub` writes both for a task. Request file: u32 cases, u32 arguments, then per case and argument
-u64 size, u32 flags (1 returned to the parent, 2 filled instead of sent), u32 fill byte, and the bytes unless filled.
-Response file: per case ``DONE``, i32 status, f64 seconds, the returned buffers, u64 length and text of the emulator's
-report; or ``FAULT``, i32 signal, i32 argument, i32 writing, i64 offset, u64 address where a guard page was hit.
+scalar's storage. `tasks.stub` writes both for a task.
+
+Request file: u32 cases, u32 arguments, then per case and argument u64 size, u32 flags (1 returned to the parent,
+2 filled instead of sent), u32 fill byte, and the bytes unless filled. Response file: per case ``DONE``, i32 status,
+f64 seconds, the returned buffers, u64 length and text of the emulator's report; or ``FAULT``, i32 signal, i32 argument,
+i32 writing, i64 offset, u64 address where a guard page was hit.
 """
 
 from __future__ import annotations
