@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudaperf_agent.codegen.dropin import device_prototype
 from cudaperf_agent.tasks.model import Parameter, Role, Task, ValueRange
 
 _SYSTEM = """You are an expert CUDA programmer. You translate C into CUDA C++ that is correct first and fast second.
@@ -22,8 +23,8 @@ _RULES = """Rules:
 _RULES_COMPACT = """Pointers are device pointers; no host copies. Launch kernels on `stream`, return cudaGetLastError().
 Guard indices; sizes may be 0. Use many threads. Define everything that you use."""
 
-_PROGRAM = """Write a whole CUDA program (one .cu file with main) that reads the same standard input and writes exactly the
-same standard output as the C program. The work is done by kernels whose parallelism grows with the input.
+_PROGRAM = """Write a whole CUDA program (one .cu file with main) that reads the same standard input and writes exactly
+the same standard output as the C program. The work is done by kernels whose parallelism grows with the input.
 Check every CUDA call; on an error print it to stderr and exit with status 1. Define every helper that you use."""
 
 
@@ -32,25 +33,13 @@ def system_text(*, compact: bool = False) -> str:
     return _SYSTEM_COMPACT if compact else _SYSTEM
 
 
-def device_signature(task: Task) -> str:
-    """The one function a device-form candidate must define, without a body.
-
-    Parameters are the entry's own with device pointers, then the result, then the file-scope tables the entry reads
-    (flattened, in definition order), then the stream.
-    """
-    parameters = [p.declaration for p in task.parameters]
-    if task.returns:
-        parameters.append(f"{task.returns.spelling} *result")
-    parameters += [f"const {t.type.spelling} *{t.name}" for t in task.tables]
-    parameters.append("cudaStream_t stream")
-    return f'extern "C" int {task.name}_device({", ".join(parameters)})'
-
-
 def contract_text(task: Task, *, compact: bool = False) -> str:
     """The contract section: what to define and the rules it must keep."""
     if task.mode == "program":
         return f"# What to write\n{_PROGRAM}"
-    lines = ["# What to write", "A .cu file that defines, beside its kernels:", "```cuda", device_signature(task), "```"]
+    types = [task.type_declarations.strip()] if task.type_declarations.strip() else []
+    signature = [*types, device_prototype(task)]
+    lines = ["# What to write", "A .cu file that defines, beside its kernels:", "```cuda", *signature, "```"]
     if not compact:
         lines.append("It returns a cudaError_t as int.")
     if task.returns:

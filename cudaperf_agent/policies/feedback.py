@@ -120,7 +120,9 @@ def _failure(failure: FailedCase, limits: FeedbackLimits) -> list[str]:
     lines += [f"- input {name} = {_cut(value, limits.value)}" for name, value in failure.inputs.items()]
     if failure.output:
         place = failure.output if failure.index is None else f"{failure.output}[{failure.index}]"
-        lines.append(f"- {place}: expected {_cut(failure.expected, limits.value)}, got {_cut(failure.got, limits.value)}")
+        lines.append(
+            f"- {place}: expected {_cut(failure.expected, limits.value)}, got {_cut(failure.got, limits.value)}"
+        )
     if failure.error is not None and failure.allowed is not None:
         lines.append(f"- absolute error {failure.error:.3g}, allowed {failure.allowed:.3g}")
     return lines
@@ -128,7 +130,8 @@ def _failure(failure: FailedCase, limits: FeedbackLimits) -> list[str]:
 
 def _reports(reports: tuple[Report, ...], limits: FeedbackLimits) -> list[str]:
     lines = [
-        f"- {_at(r.line)}{r.kind}: {_cut(r.message, limits.message)}" + (f" (seen {r.count} times)" if r.count > 1 else "")
+        f"- {_at(r.line)}{r.kind}: {_cut(r.message, limits.message)}"
+        + (f" (seen {r.count} times)" if r.count > 1 else "")
         for r in reports[: limits.reports]
     ]
     if len(reports) > limits.reports:
@@ -146,7 +149,8 @@ def _speed(verdict: Verdict) -> list[str]:
         for s in verdict.speedups
     ]
     lines += [
-        f"- {t.kind} time of {t.case}: {_seconds(t.median)}, spread {100 * t.cv:.0f} %" + (f"; {t.note}" if t.note else "")
+        f"- {t.kind} time of {t.case}: {_seconds(t.median)}, spread {100 * t.cv:.0f} %"
+        + (f"; {t.note}" if t.note else "")
         for t in verdict.timings
     ]
     return ["Measured speed:", *lines] if lines else []

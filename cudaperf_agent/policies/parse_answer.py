@@ -6,18 +6,23 @@ import re
 from dataclasses import dataclass
 
 # Fence languages that may hold a candidate; anything else (bash, json, diff, …) never does.
-_CODE_LANGUAGES = frozenset({"", "cuda", "cu", "cuda-cpp", "cudac", "cuda-c", "c", "cc", "cpp", "c++", "cxx", "h", "cuh"})
+_CODE_LANGUAGES = frozenset(
+    {"", "cuda", "cu", "cuda-cpp", "cudac", "cuda-c", "c", "cc", "cpp", "c++", "cxx", "h", "cuh"}
+)
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _FILE_NAME = re.compile(r"(?<![\w./-])(?P<name>[\w./-]*\w\.(?:cuh|cu|cpp|cc|c|h|hpp|py|txt|sh|mk))\b")
 _THINKING = re.compile(r"<(think|thinking|thought|reasoning|analysis)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THINKING_END = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 _THINKING_START = re.compile(r"^[ \t]*<(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE | re.MULTILINE)
-_CHANNEL = re.compile(r"<\|channel\|>\s*(?P<name>\w+)\s*<\|message\|>(?P<text>.*?)(?=<\|channel\|>|<\|start\|>|\Z)", re.DOTALL)
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(?P<name>\w+)\s*<\|message\|>(?P<text>.*?)(?=<\|channel\|>|<\|start\|>|\Z)", re.DOTALL
+)
 _CONTROL_TOKEN = re.compile(r"<\|(?:im_start|im_end|endoftext|end|return|start|eot_id)\|>")
 _CUDA = re.compile(r"__global__|<<<|cudaLaunchKernel|cudaMalloc|#\s*include\s*[<\"]cuda")
 _CODE_START = re.compile(
     r"^\s*(?:#\s*(?:include|define|pragma|if)|//|/\*|extern\b|__global__|__device__|__constant__|template\s*<|"
-    r"static\b|typedef\b|using\b|struct\b|namespace\b|constexpr\b|(?:unsigned |const )?(?:int|void|float|double)\s+\w+\s*\()"
+    r"static\b|typedef\b|using\b|struct\b|namespace\b|constexpr\b|"
+    r"(?:unsigned |const )?(?:int|void|float|double)\s+\w+\s*\()"
 )
 
 

@@ -140,6 +140,9 @@ def _well_typed(data: Mapping[str, Any]) -> bool:
     texts: Iterable[Any] = (data.get("text", ""), data.get("declined") or "", data.get("finish_reason", "stop"))
     index = data.get("trajectory")
     whole = index is None or (isinstance(index, int) and not isinstance(index, bool) and index >= 0)
-    return set(data) <= _LINE_KEYS and bool({"text", "declined"} & set(data)) and whole and all(
-        isinstance(t, str) for t in texts
+    return (
+        set(data) <= _LINE_KEYS
+        and bool({"text", "declined"} & set(data))
+        and whole
+        and all(isinstance(t, str) for t in texts)
     )

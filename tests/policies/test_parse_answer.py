@@ -71,9 +71,8 @@ def test_an_answer_that_never_stops_thinking_has_no_source() -> None:
 )
 def test_of_several_files_the_entry_s_own_is_picked(headings: tuple[str, str, str]) -> None:
     host, own, other = headings
-    answer = (
-        f"{own}\n{fenced(KERNEL)}\n{host}\n{fenced('void g(void) { cudaMalloc(0, 0); }', 'c')}\n{other}\n{fenced(OTHER)}"
-    )
+    c_part = fenced("void g(void) { cudaMalloc(0, 0); }\n", "c")
+    answer = f"{own}\n{fenced(KERNEL)}\n{host}\n{c_part}\n{other}\n{fenced(OTHER)}"
     parsed = parse_answer(answer, name="f")
     assert parsed.source == KERNEL
     assert parsed.file_name.endswith("f.cu")
@@ -115,7 +114,9 @@ def test_code_without_fences() -> None:
     assert parse_answer(KERNEL + "__global__ void more() {").cut
 
 
-@pytest.mark.parametrize(("text", "word"), [("", "empty"), ("  \n", "empty"), ("No.", "no code"), ("```bash\nls\n```", "bash")])
+@pytest.mark.parametrize(
+    ("text", "word"), [("", "empty"), ("  \n", "empty"), ("No.", "no code"), ("```bash\nls\n```", "bash")]
+)
 def test_answers_without_code_say_so(text: str, word: str) -> None:
     parsed = parse_answer(text)
     assert parsed.source is None
