@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Plan = str | int
-"""`ok`, a status code, `garbage`, `html`, `not-json-stream`, `empty-stream`, `half-stream` or `drop`: what the next answer is."""
+"""`ok`, a status code, or `garbage`, `html`, `not-json-stream`, `empty-stream`, `half-stream`, `drop`: the next answer."""
 
 
 class ChatServer(ThreadingHTTPServer):
