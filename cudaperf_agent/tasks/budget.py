@@ -1,0 +1,233 @@
+"""The error budget: how far from the C a right answer may lie, element by element.
+
+For a float element with reference value c (the C as compiled plainly) and w (the C retyped one width up, or c where
+that cannot be done), with u the unit roundoff of the output's type:
+
+    allowed = max(8·r, d) + 8·u·|w| + 2·u·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 8·u·|w|
+
+r is the largest |s − w| over builds s that round to nearest (plain, contracted to FMA, sums reassociated), d the same
+over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), m the
+median magnitude of the output's non-zero elements, and σ its standard deviation. The error of a candidate is its
+distance from c or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from
+passing where the C itself is badly conditioned.
+
+Integers (and booleans) are exact. Where the builds themselves disagree, the integer derives from floats: a candidate
+must match one of the plain, contracted or widened builds; other mismatches may be at most twice as many as the
+elements on which those builds disagree, and never over 1 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cudaperf_agent.tasks.model import Value
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetConfig:
+    """The numbers of the formula above.
+
+    Attributes:
+        nearest: Factor on the largest error of a build that rounds to nearest.
+        directed: Factor on the largest error of a build that rounds upward or downward.
+        ulps: Units of roundoff of the element itself: what differing libraries of functions may differ by.
+        spread_ulps: Units of roundoff of the output's median magnitude.
+        subnormals: Smallest subnormals that are always allowed.
+        cap: Share of the output's standard deviation that no allowance exceeds …
+        cap_magnitude: … or of its median magnitude, if that is more (an output of equal elements has no deviation).
+        integer_factor: Mismatches allowed per element on which the builds disagree.
+        integer_share: Largest share of mismatching integers.
+        sane: Widened values further from the C than this share of the deviation are not trusted …
+        sane_share: … if that many elements are.
+    """
+
+    nearest: float = 8.0
+    directed: float = 1.0
+    ulps: float = 8.0
+    spread_ulps: float = 2.0
+    subnormals: float = 4.0
+    cap: float = 0.02
+    cap_magnitude: float = 0.001
+    integer_factor: float = 2.0
+    integer_share: float = 0.01
+    sane: float = 0.05
+    sane_share: float = 0.2
+
+
+BUDGET = BudgetConfig()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One numeric component of an output: the whole of it, or one member of its structs.
+
+    Attributes:
+        path: ``""``, or the member as ``.x`` or ``.pos[1]``.
+        reference: What the C gives, 1-d.
+        allowed: Absolute error allowed per element (float components), else `None`.
+        others: What other legitimate builds give, of the same length: the widened one for floats (in its own, wider
+            type), contracted and widened for integers.
+        slack: Integer mismatches against every build that are let pass.
+    """
+
+    path: str
+    reference: Value
+    allowed: Value | None
+    others: tuple[Value, ...] = ()
+    slack: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedOutput:
+    """What one output must be: the C's own value and its parts with their budgets."""
+
+    name: str
+    value: Value
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """What a candidate must give for one case.
+
+    Attributes:
+        case: The case's name.
+        outputs: Written buffers in parameter order, then ``return`` if there is one; function mode only.
+        stdout: What the C program prints; program mode only.
+        numbers: Budget of each number that `stdout` holds, as a part of its own; program mode only.
+        status: Exit status of the C program; program mode only.
+    """
+
+    case: str
+    outputs: tuple[ExpectedOutput, ...] = ()
+    stdout: bytes = b""
+    numbers: Part | None = None
+    status: int = 0
+
+    def output(self, name: str) -> ExpectedOutput:
+        """The output of that name."""
+        return next(o for o in self.outputs if o.name == name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """One numeric component of a structured array, flattened."""
+
+    path: str
+    values: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Builds:
+    """The same output as other builds of the C give it; what could not be built is missing.
+
+    Attributes:
+        wide: Retyped one width up.
+        contracted: With multiplications and additions fused.
+        nearest: Others that round to nearest.
+        directed: Those that round upward or downward.
+    """
+
+    wide: Value | None = None
+    contracted: Value | None = None
+    nearest: tuple[Value, ...] = ()
+    directed: tuple[Value, ...] = ()
+
+
+def leaves(values: Value, path: str = "") -> list[Leaf]:
+    """The numeric components of an array: itself, or every member of its structs, arrays of members flattened."""
+    if values.dtype.names is None:
+        return [Leaf(path, values.reshape(-1))]
+    found: list[Leaf] = []
+    for name in values.dtype.names:
+        found += leaves(values[name], f"{path}.{name}")
+    return found
+
+
+def expect(name: str, plain: Value, builds: Builds, config: BudgetConfig = BUDGET) -> ExpectedOutput:
+    """The budget of one output from what the builds of the C give for it."""
+
+    def leaf(build: Value | None, index: int) -> Value | None:
+        return None if build is None else leaves(build)[index].values
+
+    parts = []
+    for index, own in enumerate(leaves(plain)):
+        wide, contracted = leaf(builds.wide, index), leaf(builds.contracted, index)
+        if own.values.dtype.kind == "f":
+            nearest = [leaves(b)[index].values for b in builds.nearest]
+            directed = [leaves(b)[index].values for b in builds.directed]
+            if contracted is not None:
+                nearest.append(contracted)
+            parts.append(float_part(own, wide, nearest, directed, config))
+        else:
+            parts.append(_integer_part(own, [b for b in (contracted, wide) if b is not None], config))
+    return ExpectedOutput(name, plain, tuple(parts))
+
+
+def float_part(
+    own: Leaf, wide: Value | None, nearest: Sequence[Value], directed: Sequence[Value], config: BudgetConfig = BUDGET
+) -> Part:
+    """The budget of a float component; see the module's docstring."""
+    plain = own.values
+    if wide is not None and not trustworthy(plain, wide, config):
+        wide = None
+    truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
+    info = np.finfo(plain.dtype)
+    unit = float(info.eps) / 2
+    with np.errstate(all="ignore"):
+        magnitude = np.where(np.isfinite(truth), np.abs(truth), 0)
+        rounding = config.nearest * _largest([plain, *nearest], truth)
+        bias = config.directed * _largest(directed, truth)
+        typical, deviation = _typical(magnitude), _deviation(truth)
+        floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
+        allowed = np.maximum(rounding, bias) + floor + config.spread_ulps * unit * typical
+        cap = max(config.cap * deviation, config.cap_magnitude * typical)
+        allowed = np.minimum(allowed, floor + cap)
+    return Part(own.path, plain, allowed.astype(np.float64), () if wide is None else (wide,))
+
+
+def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> bool:
+    """Whether a widened build plausibly computes the same function (retyping by token can change what bits mean)."""
+    if plain.shape != wide.shape:
+        return False
+    both = np.isfinite(plain) & np.isfinite(wide)
+    if not both.any():
+        return True
+    a, b = plain[both].astype(np.longdouble), wide[both].astype(np.longdouble)
+    scale = max(float(np.std(a)), float(np.max(np.abs(a))) * config.sane)
+    far = np.abs(a - b) > config.sane * scale
+    return bool(np.count_nonzero(far) <= max(1, int(config.sane_share * far.size)) and not (far.size == 1 and far[0]))
+
+
+def _integer_part(own: Leaf, others: Sequence[Value], config: BudgetConfig) -> Part:
+    alike = [o.astype(own.values.dtype) for o in others if o.shape == own.values.shape]
+    differ = np.zeros(own.values.shape, bool)
+    for other in alike:
+        differ |= other != own.values
+    disagreements = int(np.count_nonzero(differ))
+    slack = min(int(config.integer_factor * disagreements), int(config.integer_share * differ.size))
+    return Part(own.path, own.values, None, tuple(alike) if disagreements else (), slack)
+
+
+def _largest(builds: Sequence[Value], truth: Value) -> Any:
+    """The largest distance of any build from the truth, per element; where either is not finite it counts as none."""
+    worst = np.zeros(truth.shape, np.longdouble)
+    for build in builds:
+        if build.shape == truth.shape:
+            error = np.abs(build.astype(np.longdouble) - truth)
+            worst = np.maximum(worst, np.where(np.isfinite(error), error, 0))
+    return worst
+
+
+def _typical(magnitude: Value) -> float:
+    nonzero = magnitude[magnitude > 0]
+    return float(np.median(nonzero.astype(np.float64))) if nonzero.size else 0.0
+
+
+def _deviation(truth: Value) -> float:
+    finite = truth[np.isfinite(truth)].astype(np.float64)
+    return float(np.std(finite)) if finite.size > 1 else 0.0
