@@ -25,8 +25,15 @@ USER_FILE = "config.toml"
 PREFIX = "CUDAPERF_"
 SEPARATOR = "__"
 
-# Read where they are needed rather than here: they say where things lie, before there are any settings.
-PLACES = frozenset({"CUDAPERF_DATA_DIR", "CUDAPERF_CACHE_DIR", "CUDAPERF_CONFIG_DIR", "CUDAPERF_HOME"})
+READ_ELSEWHERE = {
+    "CUDAPERF_DATA_DIR": "Folder of the store, the checkpoints and crash.log.",
+    "CUDAPERF_CACHE_DIR": "Folder of what can be made again: compiled runners, converted weights.",
+    "CUDAPERF_CONFIG_DIR": "Folder of the user file, config.toml.",
+    "CUDAPERF_NVCC": "The nvcc to use, where the one that is found is not the one that is wanted.",
+    "CUDAPERF_GPU": "`off` hides the GPU, so that candidates run on the emulator.",
+    "CUDAPERF_HOME": "Not read by the program; the Makefile sets it.",
+}
+"""Variables about the machine, which the parts that need them read themselves, before there are any settings."""
 
 
 class _Section(BaseModel):
@@ -91,7 +98,7 @@ class PromptSettings(_Section):
 class Settings(_Section):
     """All settings."""
 
-    database_url: str | None = Field(default=None, pattern=r"^sqlite")
+    database_url: str | None = None
     """Where runs are remembered, `sqlite:///PATH`; unset means a file in the data folder."""
     display: Literal["auto", "plain", "log", "none"] = "auto"
     """Progress on stderr: `auto` is live on a terminal and plain elsewhere."""
@@ -194,7 +201,7 @@ def _environment_layer(environ: Mapping[str, str], known: Mapping[str, Any]) -> 
     layer: _Layer = {}
     for name, value in environ.items():
         # An empty variable is the shell's way of not setting one.
-        if not name.startswith(PREFIX) or name in PLACES or not value:
+        if not name.startswith(PREFIX) or name in READ_ELSEWHERE or not value:
             continue
         if name not in names:
             raise ConfigError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from cudaperf_agent.cuda.verdict import Diagnostic, FailedCase, Report, Status, Verdict
 
@@ -31,20 +31,6 @@ class FeedbackLimits:
     value: int = 200
 
 
-class HintLike(Protocol):
-    """A hint on the candidate's structure: a sentence and, where one line causes it, that line."""
-
-    @property
-    def message(self) -> str:
-        """One sentence."""
-        ...
-
-    @property
-    def line(self) -> int | None:
-        """1-based line of the candidate."""
-        ...
-
-
 _OPENING = {
     Status.NO_CODE: "Your answer held no candidate",
     Status.COMPILE_ERROR: "Your candidate does not compile",
@@ -63,8 +49,8 @@ _OPENING = {
 def build_feedback(
     verdict: Verdict,
     *,
-    features: Mapping[str, float] | None = None,
-    hints: Sequence[HintLike | str] = (),
+    features: Mapping[str, Any] | None = None,
+    hints: Sequence[Mapping[str, Any]] = (),
     limits: FeedbackLimits | None = None,
 ) -> str:
     """The feedback on one candidate.
@@ -72,7 +58,7 @@ def build_feedback(
     Args:
         verdict: What verification found; of its failed case only visible ones may be shown to a policy.
         features: Structural feature values by name, in their own units; `None` where there are none.
-        hints: What low feature values mean and which lines cause them.
+        hints: What low feature values mean: ``message`` and, where one line causes it, ``line``.
         limits: How much of each goes in.
 
     Returns:
@@ -164,15 +150,13 @@ def _seconds(value: float) -> str:
 
 
 def _structure(
-    features: Mapping[str, float] | None, hints: Iterable[HintLike | str], limits: FeedbackLimits
+    features: Mapping[str, Any] | None, hints: Sequence[Mapping[str, Any]], limits: FeedbackLimits
 ) -> list[str]:
-    lines: list[str] = []
-    if features:
-        ordered = [name for name in FEATURE_ORDER if name in features]
-        lines.append("Structure: " + ", ".join(f"{name}={features[name]:.3g}" for name in ordered))
-    for hint in list(hints)[: limits.hints]:
-        text = hint if isinstance(hint, str) else f"{_at(hint.line)}{hint.message}"
-        lines.append(f"- {_cut(text, limits.message)}")
+    values = {name: (features or {}).get(name) for name in FEATURE_ORDER}
+    known = [f"{name}={value:.3g}" for name, value in values.items() if isinstance(value, int | float)]
+    lines = ["Structure: " + ", ".join(known)] if known else []
+    for hint in hints[: limits.hints]:
+        lines.append(f"- {_at(hint.get('line'))}{_cut(str(hint.get('message', '')), limits.message)}")
     return lines
 
 

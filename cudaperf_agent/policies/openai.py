@@ -71,7 +71,7 @@ class OpenAIPolicy:
             BackendUnavailable: The endpoint cannot be reached, refuses, or does not speak the protocol.
         """
         chat = await self._connected()
-        seed = sampling_seed(request)
+        seed = request.seed
         if request.n == 1 and self._config.stream:
             return [await self._retried(partial(self._streamed, chat, request, seed))]
         proposals: list[Proposal] = []
@@ -187,13 +187,6 @@ class OpenAIPolicy:
             '"compact"',
         }.get(code)
         raise self._unavailable(f"status {code}: {_said(error)}", hint) from None
-
-
-def sampling_seed(request: ProposalRequest) -> int | None:
-    """A seed of its own for each trajectory and turn, so that parallel searches differ and a run can be repeated."""
-    if request.seed is None:
-        return None
-    return (request.seed * 1_000_003 + request.trajectory * 7_919 + request.turn * 104_729) % 2**31
 
 
 @dataclass(slots=True)

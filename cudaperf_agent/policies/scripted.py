@@ -60,7 +60,8 @@ class ScriptedPolicy:
             scripts = [[_file_answer(path)]]
         if not any(scripts):
             raise UsageError("the script holds no answers", where=str(path), hint="add files or lines with answers")
-        return cls(scripts)
+        # The name says all that `--policy` needs, so that a run can be resumed from what the store knows.
+        return cls(scripts, name=f"scripted:{path.resolve()}")
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from cli_process import ROOT, Cli
 
 from cudaperf_agent.errors import ConfigError, UsageError
 from cudaperf_agent.execution.paths import config_dir
-from cudaperf_agent.settings import PLACES, environment_name, load_settings, setting_keys
+from cudaperf_agent.settings import READ_ELSEWHERE, environment_name, load_settings, setting_keys
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_every_setting_is_documented() -> None:
 def test_every_variable_that_the_code_reads_is_known() -> None:
     import re
 
-    known = PLACES | {environment_name(key) for key in setting_keys()}
+    known = set(READ_ELSEWHERE) | {environment_name(key) for key in setting_keys()}
     read = set()
     for folder in ("cudaperf_agent", "graph", "training", "tui"):
         for path in (ROOT / folder).rglob("*.py"):

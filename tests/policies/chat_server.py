@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Plan = str | int
-"""`ok`, a status code, or `garbage`, `html`, `not-json-stream`, `empty-stream`, `half-stream`, `drop`: the next answer."""
+"""A status code, or `ok`, `garbage`, `html`, `drop`, `not-json-stream`, `empty-stream`, `half-stream`."""
 
 
 class ChatServer(ThreadingHTTPServer):

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from cudaperf_agent.cuda.verdict import Diagnostic, FailedCase, Report, Speedup, Status, Timing, Verdict
 from cudaperf_agent.policies.feedback import FeedbackLimits, build_feedback
-
-
-@dataclass(frozen=True)
-class Hint:
-    message: str
-    line: int | None = None
 
 
 @pytest.mark.parametrize("status", list(Status))
@@ -66,7 +58,9 @@ def test_speed_is_told_only_where_it_was_measured() -> None:
 def test_structure_in_the_paper_s_order_with_hints() -> None:
     features = {"ops": 2.0, "coal": 0.4, "tpb": 256.0}
     text = build_feedback(
-        Verdict(Status.CORRECT), features=features, hints=[Hint("stride of 2", 7), "use shared memory"]
+        Verdict(Status.CORRECT),
+        features=features,
+        hints=[{"message": "stride of 2", "line": 7}, {"message": "use shared memory"}],
     )
     assert "coal=0.4, tpb=256, ops=2" in text
     assert "line 7: stride of 2" in text

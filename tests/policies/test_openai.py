@@ -15,7 +15,7 @@ from saxpy_task import saxpy
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.base import Message, Policy, ProposalRequest
 from cudaperf_agent.policies.endpoint import probe
-from cudaperf_agent.policies.openai import EndpointConfig, OpenAIPolicy, sampling_seed
+from cudaperf_agent.policies.openai import EndpointConfig, OpenAIPolicy
 
 REQUEST = ProposalRequest((Message("system", "be good"), Message("user", "translate")), saxpy(), seed=3)
 
@@ -47,7 +47,7 @@ async def test_tokens_are_streamed_and_everything_is_kept() -> None:
     sent = server.requests[0]
     assert sent["messages"] == [{"role": "system", "content": "be good"}, {"role": "user", "content": "translate"}]
     assert (sent["model"], sent["temperature"], sent["top_p"], sent["max_tokens"]) == ("small-model", 0.6, 0.9, 99)
-    assert sent["seed"] == sampling_seed(REQUEST)
+    assert sent["seed"] == 3
     assert sent["return_token_ids"] is True
 
 
@@ -146,10 +146,3 @@ async def test_the_probe_tells_what_is_served_or_why_not() -> None:
         assert (health.ok, health.models) == (True, ("small-model", "other"))
         denied = await probe(server.url + "/", "wrong")
         assert (denied.ok, "401" in denied.reason) == (False, True)
-
-
-def test_seeds_differ_between_trajectories_and_turns_and_repeat() -> None:
-    seeds = {sampling_seed(replace(REQUEST, trajectory=t, turn=u)) for t in range(20) for u in range(5)}
-    assert len(seeds) == 100
-    assert sampling_seed(REQUEST) == sampling_seed(replace(REQUEST))
-    assert sampling_seed(replace(REQUEST, seed=None)) is None
