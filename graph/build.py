@@ -65,9 +65,14 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> Compiled:
 def invocation(run: str, trajectory: int, turns: int) -> dict[str, Any]:
     """LangGraph's configuration of one trajectory: its thread, and how many steps it may take at most."""
     return {
-        "configurable": {"thread_id": f"{run}/{trajectory}"},
+        "configurable": {"thread_id": thread_id(run, trajectory)},
         "recursion_limit": turns * _NODES_PER_TURN + _SPARE_STEPS,
     }
+
+
+def thread_id(run: str, trajectory: int) -> str:
+    """The checkpointer's name of a trajectory."""
+    return f"{run}/{trajectory}"
 
 
 def _correct(state: State) -> bool:

@@ -133,5 +133,7 @@ def conclude(trajectories: tuple[Trajectory, ...], best: Best | None, finished: 
 def _why_not(trajectories: tuple[Trajectory, ...]) -> str:
     if any(t.first_choice is not None for t in trajectories):
         return "no attempt passed the hidden cases"
+    if any(t.reason == "budget" for t in trajectories):
+        return "the time budget was spent before an attempt was correct"
     declined = [t.reason for t in trajectories if t.reason.startswith("declined: ")]
     return declined[0] if declined else "no attempt was correct"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -13,10 +14,10 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 
 from cudaperf_agent.errors import CudaPerfError
-from cudaperf_agent.store.records import Run, RunStatus, Trajectory
+from cudaperf_agent.store.records import Run, RunEnd, RunStatus, Trajectory
 from cudaperf_agent.tasks.model import Task
 from graph.batching import BatchingPolicy, BatchPolicy
-from graph.build import Compiled, build, invocation
+from graph.build import Compiled, build, invocation, thread_id
 from graph.checkpoints import checkpoint_file, open_checkpoints
 from graph.config import GraphConfig
 from graph.context import Context, Deps
@@ -54,7 +55,8 @@ async def run_task(
         StoreError: The store or the checkpoints fail. What fails within a trajectory is its result, not an exception.
     """
     config = config or GraphConfig()
-    run_id = deps.store.create_run(
+    create = partial(
+        deps.store.create_run,
         task,
         policy=deps.policy.name,
         backend=deps.verifier.backend,
@@ -65,7 +67,9 @@ async def run_task(
         origin=origin,
         run_id=run_id,
     )
-    return await _Drive(deps.store.get_run(run_id), deps, config, on_event, control).run(resumed=False)
+    stored = await asyncio.to_thread(lambda: deps.store.get_run(create()))
+    with deps.store.claim(stored.summary.id):
+        return await _Drive(stored, deps, config, on_event, control).run(resumed=False)
 
 
 async def resume_run(
@@ -80,15 +84,16 @@ async def resume_run(
         control: As for `run_task`.
 
     Raises:
-        StoreError: There is no such run, or the store or the checkpoints fail.
+        StoreError: There is no such run, another process is at work on it, or the store or the checkpoints fail.
     """
-    run = deps.store.get_run(run_id)
-    config = GraphConfig.from_dict(run.config)
-    ended = deps.store.trajectories(run.summary.id)
-    if run.summary.status.final and all(t.status.final for t in ended):
-        return load_result(deps.store, run.summary.id)
-    deps.store.reopen_run(run.summary.id)
-    return await _Drive(deps.store.get_run(run.summary.id), deps, config, on_event, control).run(resumed=True)
+    store = deps.store
+    run = await asyncio.to_thread(store.get_run, run_id)
+    with store.claim(run.summary.id):
+        ended = await asyncio.to_thread(store.trajectories, run.summary.id)
+        if run.summary.status.final and all(t.status.final for t in ended):
+            return await asyncio.to_thread(load_result, store, run.summary.id)
+        await asyncio.to_thread(store.reopen_run, run.summary.id)
+        return await _Drive(run, deps, GraphConfig.from_dict(run.config), on_event, control).run(resumed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,9 @@ class _Drive:
             end = conclude(trajectories, best, clock())
             await writer.call(lambda: store.end_run(self.run_id, end))
             result = await writer.call(lambda: load_result(store, self.run_id))
+        except asyncio.CancelledError:
+            store.end_run(self.run_id, RunEnd(RunStatus.INTERRUPTED, "cancelled", clock()))
+            raise
         finally:
             await writer.aclose()
         verdict = result.best.attempt.hidden_verdict if result.best else None
@@ -135,10 +143,16 @@ class _Drive:
             async with free:
                 await self._trajectory(number, stored.get(number), graph, deps, writer, saver, deadline)
 
-        async with asyncio.TaskGroup() as group:
-            for number in range(self.config.trajectories):
-                if number not in stored or not stored[number].status.final:
-                    group.create_task(one(number))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(self.config.trajectories):
+                    if number not in stored or not stored[number].status.final:
+                        group.create_task(one(number))
+                    elif saver is not None:
+                        await saver.adelete_thread(thread_id(self.run_id, number))
+        except BaseExceptionGroup as failed:
+            # Only the store or the checkpoints fail here, and one message about that is enough.
+            raise failed.exceptions[0] from failed
 
     async def _trajectory(
         self,
@@ -167,7 +181,7 @@ class _Drive:
         for event in trajectory_events(ended):
             self._emit(event)
         if saver is not None and ended.status.final:
-            await saver.adelete_thread(f"{self.run_id}/{number}")
+            await saver.adelete_thread(thread_id(self.run_id, number))
 
     async def _classified(
         self, record: Trajectory, graph: Compiled, context: Context, *, resumable: bool

@@ -12,7 +12,7 @@ from typing import Any
 
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
-from cudaperf_agent.policies.sampling import Row, SamplingConfig, sample
+from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
 from cudaperf_agent.policies.smollm2 import NAME, smollm2_folder
 
 
@@ -80,9 +80,8 @@ class LocalPolicy:
         for request in requests:
             prompt = _encode(tokenizer, request, context)
             for k in range(request.n):
-                seed = ((request.seed or 0) * 1_000_003 + request.trajectory * 1009 + request.turn * 101 + k) % 2**63
                 listener = (lambda piece, r=request: deliver(r, piece)) if request.n == 1 else None
-                rows.append(Row(prompt, seed, listener))
+                rows.append(Row(prompt, row_seed(request, k), listener))
         for start in range(0, len(rows), self._config.batch):
             sample(model, tokenizer, rows[start : start + self._config.batch], self._config.sampling, context)
         answers = iter(self._proposal(row) for row in rows)

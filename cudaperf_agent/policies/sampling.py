@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cudaperf_agent.policies.base import ProposalRequest
+
 if TYPE_CHECKING:
     import torch
 
@@ -54,6 +56,12 @@ class Row:
     logprobs: list[float] = field(default_factory=list)
     text: str = ""
     finish_reason: str = ""
+
+
+def row_seed(request: ProposalRequest, completion: int) -> int:
+    """A seed for one completion: the same for the same place in a run, different everywhere else."""
+    place = (request.trajectory * 1009 + request.turn) * 1013 + completion
+    return ((request.seed or 0) * 1_000_003 + place) % 2**31
 
 
 def sample(model: Any, tokenizer: Any, rows: Sequence[Row], config: SamplingConfig, context: int) -> None:

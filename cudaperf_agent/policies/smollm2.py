@@ -48,16 +48,19 @@ def smollm2_folder() -> Path:
 def _convert(gguf: Path, folder: Path) -> None:
     try:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+        import transformers
+        from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise BackendUnavailable(f"{error.name or 'transformers'} is not installed", hint=_INSTALL) from error
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     # transformers before 5.24 takes <|im_start|> for the end of a sequence; a model that never stops is no policy.
     tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
-    model = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
-    ).to(torch.bfloat16)
+    # Since 5.24 the weights stay packed unless one asks; before, there was nothing to ask.
+    gguf_config = getattr(transformers, "GgufConfig", None)
+    unpack = {"quantization_config": gguf_config(dequantize=True)} if gguf_config else {}
+    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16, **unpack)
+    model = model.to(torch.bfloat16)
     if getattr(model.config, "quantization_config", None) is not None:
         del model.config.quantization_config
     for config in (model.config, model.generation_config):

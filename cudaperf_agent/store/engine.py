@@ -32,7 +32,7 @@ def database_url(url: str | None = None) -> URL:
         return URL.create("sqlite", database=str(Path(given).expanduser()))
     try:
         parsed = make_url(given)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise StoreError(f"{given!r} is not a database URL", where=DATABASE_VARIABLE, hint=hint) from error
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
         shown = parsed.render_as_string(hide_password=True)

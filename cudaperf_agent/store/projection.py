@@ -36,6 +36,8 @@ def attempt_columns(step: Step) -> dict[str, Any]:
             values["prompt_token_ids"] = pack_ids(step.tokens.prompt)
             values["token_ids"] = pack_ids(step.tokens.completion)
             values["logprobs"] = pack_logprobs(step.tokens.logprobs)
+        if payload["stop"]:
+            values["status"] = payload["stop"].partition(":")[0]
         if payload.get("verdict"):
             values |= _verdict_columns(payload["verdict"])
     if step.node == "assess":

@@ -163,6 +163,7 @@ class StoredAttempt:
         strategy, model: Who made it.
         declined: Why the policy declined, if it did.
         finish_reason, usage: As the policy told.
+        status: The verdict's; ``declined`` or ``repeated`` for a turn that ended so; empty while there is none.
         verdict: As far as known: after compiling, testing or measuring.
         features, hints: φ(y) and what it means.
         reward: Components and ``total``; `None` where the attempt leaves its group.
@@ -183,6 +184,7 @@ class StoredAttempt:
     declined: str | None = None
     finish_reason: str = ""
     usage: dict[str, int] = field(default_factory=dict)
+    status: str = ""
     verdict: Verdict | None = None
     features: dict[str, Any] | None = None
     hints: tuple[dict[str, Any], ...] = ()

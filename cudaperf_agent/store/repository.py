@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -12,6 +14,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.errors import StoreError
+from cudaperf_agent.store.claims import claim, is_claimed
 from cudaperf_agent.store.columns import unpack_ids, unpack_logprobs
 from cudaperf_agent.store.engine import database_url, open_engine
 from cudaperf_agent.store.ids import new_run_id
@@ -108,7 +111,7 @@ class Store:
         for _ in range(_ID_TRIES):
             chosen = run_id or new_run_id(created)
             try:
-                with self._engine.begin() as connection:
+                with self._writing() as connection:
                     connection.execute(insert(RunRow).values(id=chosen, **values))
             except IntegrityError as error:
                 if run_id:
@@ -122,12 +125,12 @@ class Store:
     def end_run(self, run_id: str, end: RunEnd) -> None:
         """Record how a run ended."""
         values = asdict(end) | {"status": end.status.value}
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             connection.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
 
     def reopen_run(self, run_id: str) -> None:
         """Mark a run as running again, when it is resumed."""
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             values = {"status": RunStatus.RUNNING.value, "finished": None, "reason": ""}
             connection.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
 
@@ -194,7 +197,7 @@ class Store:
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run and everything of it."""
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             connection.execute(delete(RunRow).where(RunRow.id == run_id))
 
     # Trajectories
@@ -203,7 +206,7 @@ class Store:
         """Insert or update one trajectory."""
         values = {f.name: getattr(trajectory, f.name) for f in fields(Trajectory)}
         values |= {"run_id": values.pop("run"), "status": trajectory.status.value}
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             _upsert(connection, TrajectoryRow, values)
 
     def trajectories(self, run_id: str) -> tuple[Trajectory, ...]:
@@ -219,7 +222,7 @@ class Store:
 
     def save_steps(self, steps: Sequence[Step]) -> None:
         """As `save_step`, for several, in one transaction."""
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             for step in steps:
                 key = {"run_id": step.run, "trajectory": step.trajectory, "turn": step.turn}
                 if columns := attempt_columns(step):
@@ -247,6 +250,28 @@ class Store:
         if trajectory is not None:
             query = query.where(AttemptRow.trajectory == trajectory)
         return [row._mapping for row in self._all(query)]
+
+    # Who is at work
+
+    def claim(self, run_id: str) -> AbstractContextManager[None]:
+        """Hold a run while working on it; see `claims.claim`."""
+        return claim(Path(self.path), run_id)
+
+    def is_claimed(self, run_id: str) -> bool:
+        """Whether a process is at work on the run; a run that is ``running`` without it was killed."""
+        return is_claimed(Path(self.path), run_id)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            raise StoreError(
+                f"the database cannot be written: {error.orig}",
+                where=self.path,
+                hint="Check free space and rights, and that no other program holds the file.",
+            ) from error
 
     def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
         try:
@@ -299,6 +324,7 @@ def _attempt(row: RowMapping) -> StoredAttempt:
         model=row["model"] or "",
         declined=row["declined"],
         finish_reason=row["finish_reason"] or "",
+        status=row["status"] or "",
         usage=row["usage"] or {},
         verdict=Verdict.from_dict(row["verdict"]) if row["verdict"] else None,
         features=row["features"],

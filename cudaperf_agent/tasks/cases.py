@@ -74,6 +74,11 @@ def sized_case(task: Task, sizes: Mapping[str, int], seed: int) -> Case:
     return case
 
 
+def case_of_sizes(task: Task, sizes: Sizes, profile: Profile, seed: tuple[int, int, int]) -> Case | None:
+    """One case with exactly these integers, `None` where they are not legal. `seed` tells it from other cases."""
+    return _case(task, sizes, profile, seed, usage(task), tuple(sizes))
+
+
 def _case(
     task: Task, sizes: Sizes, profile: Profile, seed: tuple[int, int, int], found: Usage, shown: Sequence[str]
 ) -> Case | None:
@@ -157,6 +162,8 @@ def _buffer(
         return None
     if not count:
         return np.zeros(0, parameter.type.dtype)
+    if (parameter.index or parameter.ascending) and profile is not Profile.TIES:
+        profile = Profile.SCALED  # subscripts range over all there is, not over a part that suits small numbers
     values = draw(parameter.type, count, bounds, profile, rng)
     if parameter.ascending:
         values = np.sort(values)

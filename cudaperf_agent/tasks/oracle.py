@@ -94,7 +94,7 @@ class Oracle:
         wide = widen(self._task)
         if wide is None:
             return []
-        library = await build_library(wide, Build.PLAIN)
+        library = await build_library(wide, Build.WIDE)
         if isinstance(library, BuildFailure):
             return []
         return await self._run(library, wide, [widened_case(wide, case) for case in cases])

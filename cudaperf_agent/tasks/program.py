@@ -148,7 +148,7 @@ async def _sample_programs(task: Task) -> list[Path]:
         return []
     builds = [Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD, *((Build.CONTRACTED,) if has_fma() else ())]
     wide = widen(task)
-    jobs = [build_program(task, b) for b in builds] + ([build_program(wide, Build.PLAIN)] if wide else [])
+    jobs = [build_program(task, b) for b in builds] + ([build_program(wide, Build.WIDE)] if wide else [])
     return [p for p in await asyncio.gather(*jobs) if not isinstance(p, BuildFailure)]
 
 

@@ -24,7 +24,7 @@ class Build(StrEnum):
 
     `PLAIN` is the reference; `CHECKED` has the address and undefined-behaviour sanitizers. The others tell how much of
     the result is rounding: `CONTRACTED` fuses multiply and add, `REASSOCIATED` reorders sums, `UPWARD` and `DOWNWARD`
-    round in one direction. A widened task is built `PLAIN`, from its own source. `NATIVE` is the C as fast as gcc
+    round in one direction; `WIDE` is for a task that `widen.widen` made. `NATIVE` is the C as fast as gcc
     makes it without changing results beyond contraction.
     """
 
@@ -35,6 +35,7 @@ class Build(StrEnum):
     UPWARD = "upward"
     DOWNWARD = "downward"
     NATIVE = "native"
+    WIDE = "wide"
 
 
 _FLAGS: dict[Build, tuple[str, ...]] = {
@@ -58,8 +59,11 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
     ),
     Build.UPWARD: ("-O1", "-ffp-contract=off", "-frounding-math"),
     Build.DOWNWARD: ("-O1", "-ffp-contract=off", "-frounding-math"),
+    Build.WIDE: ("-O1", "-ffp-contract=off"),
     Build.NATIVE: ("-O3", "-march=native", "-ffp-contract=fast"),
 }
+# <tgmath.h> brings <complex.h>, whose I is too good a name to lose
+_PRELUDE = {Build.WIDE: "#include <tgmath.h>\n#undef I\n#undef complex\n"}
 _ROUNDING = {Build.UPWARD: "FE_UPWARD", Build.DOWNWARD: "FE_DOWNWARD"}
 _ALWAYS = ("-g", "-w", "-fPIC", "-fno-strict-aliasing", "-Werror=format", "-Werror=implicit-function-declaration")
 
@@ -86,7 +90,7 @@ async def build_program(task: Task, build: Build) -> Path | BuildFailure:
     Raises:
         BackendUnavailable: There is no gcc.
     """
-    return await _compile(task, _located(task) + _rounding_text(build), _FLAGS[build], ".exe")
+    return await _compile(task, _PRELUDE.get(build, "") + _located(task) + _rounding_text(build), _FLAGS[build], ".exe")
 
 
 async def require_library(task: Task, build: Build) -> Path:
@@ -105,13 +109,44 @@ async def require_library(task: Task, build: Build) -> Path:
 
 
 def _located(task: Task) -> str:
-    marked = task.source.startswith("#include <tgmath.h>") and "#line 1" in task.source[:400]
-    return task.source + "\n" if marked else f'#line 1 "{task.path}"\n{task.source}\n'
+    return f"#line 1 {_quoted(task.path)}\n{task.source}\n"
+
+
+def _quoted(path: str) -> str:
+    """A path as a C string literal."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _library_text(task: Task, build: Build) -> str:
-    stub = f'#line 1 "call stub"\n{call_stub(task)}'
-    return _located(task) + stub + _rounding_text(build)
+    stub = '#line 1 "call stub"\n' + (_guarded_stub(task) if build is Build.CHECKED else call_stub(task))
+    return _PRELUDE.get(build, "") + _located(task) + stub + _rounding_text(build)
+
+
+def _guarded_stub(task: Task) -> str:
+    """The call stub with what lies before each buffer in its first page poisoned for the address sanitizer."""
+    indices = [str(index) for index, parameter in enumerate(task.inputs()) if parameter.pointer]
+    return f"""#define cudaperf_call cudaperf_unguarded_call
+{call_stub(task)}
+#undef cudaperf_call
+void __asan_poison_memory_region(const volatile void *, unsigned long);
+void __asan_unpoison_memory_region(const volatile void *, unsigned long);
+static void cudaperf_guard(void *const *cudaperf_args, int cudaperf_on)
+{{
+    static const int cudaperf_buffers[] = {{{", ".join([*indices, "-1"])}}};
+    for (const int *which = cudaperf_buffers; *which >= 0; which++) {{
+        unsigned long end = (unsigned long)cudaperf_args[*which], start = end & ~4095ul;
+        if (end > start)
+            (cudaperf_on ? __asan_poison_memory_region : __asan_unpoison_memory_region)((void *)start, end - start);
+    }}
+}}
+void cudaperf_call(void *const *cudaperf_args)
+{{
+    cudaperf_guard(cudaperf_args, 1);
+    cudaperf_unguarded_call(cudaperf_args);
+    cudaperf_guard(cudaperf_args, 0);
+}}
+"""
 
 
 def _rounding_text(build: Build) -> str:

@@ -27,17 +27,19 @@ class SizePlan:
         work: Most innermost iterations of a case, estimated as the product of as many sizes as loops nest.
         cases: Cases of one set.
         count: Largest value of a scalar that only counts iterations.
+        few: At which tries such scalars are 0, 1, …
         shrink: Factor by which the largest size is cut while a case is over budget.
     """
 
-    visible: tuple[int, ...] = (0, 1, 2, 7, 31, 64, 255, 257, 1000, 2048)
-    hidden: tuple[int, ...] = (0, 1, 3, 13, 33, 127, 256, 511, 769, 1023, 2503)
+    visible: tuple[int, ...] = (0, 1, 2, 7, 16, 33, 64, 255, 257, 1000, 2048)
+    hidden: tuple[int, ...] = (0, 1, 3, 13, 17, 32, 127, 256, 511, 769, 1023, 2503)
     visible_many: tuple[int, ...] = (1, 3, 8, 17, 32, 45, 70, 257)
     hidden_many: tuple[int, ...] = (1, 2, 5, 13, 31, 33, 48, 67, 129, 300)
     elements: int = 12_000
     work: int = 120_000
     cases: int = 14
     count: int = 5
+    few: tuple[int, ...] = (5, 6)
     shrink: float = 0.8
 
 
@@ -126,16 +128,24 @@ def count_of(extent: str | None, env: Mapping[str, int | float]) -> int | None:
 def choose(known: Integers, *, hidden: bool, rng: np.random.Generator, plan: SizePlan = PLAN) -> list[Sizes]:
     """Legal size combinations, smallest first and no two alike, at most ``plan.cases``."""
     found: list[Sizes] = []
-    for wish in _wishes(known.sizes, hidden, rng, plan):
+    shrunk = False
+    for turn, wish in enumerate(_wishes(known.sizes, hidden, rng, plan)):
         counts = {name: int(rng.integers(0, plan.count, endpoint=True)) for name in known.counts}
         for name in known.counts:  # a declared range may be wide: small values often, large ones sometimes
             bounds = bounds_of(known.ranges[name], wish)
             if bounds and bounds.high is not None and bounds.high > plan.count:
                 low = max(0, int(bounds.low or 0))
                 counts[name] = int(low + math.expm1(rng.uniform(0.5, math.log1p(int(bounds.high) - low))))
+            if turn in plan.few:
+                counts[name] = plan.few.index(turn)
         fitted = _fit({**wish, **counts}, known, plan)
-        if fitted is not None and fitted not in found:
-            found.append(fitted)
+        if fitted is None or fitted in found:
+            continue
+        if len(known.sizes) == 1 and fitted[known.sizes[0]] < wish[known.sizes[0]]:
+            if shrunk:  # one case at the budget is enough; the others keep the sizes that were meant
+                continue
+            shrunk = True
+        found.append(fitted)
         if len(found) == plan.cases:
             break
     return sorted(found, key=lambda sizes: sum(sizes[name] for name in known.sizes))
@@ -147,7 +157,7 @@ def _wishes(sizes: tuple[str, ...], hidden: bool, rng: np.random.Generator, plan
         for value in reversed(plan.hidden if hidden else plan.visible):
             yield dict.fromkeys(sizes, value)
         for _ in range(4 * plan.cases if sizes else plan.cases):
-            yield dict.fromkeys(sizes, int(rng.integers(2, 2000)))
+            yield dict.fromkeys(sizes, int(math.exp(rng.uniform(math.log(4), math.log(2000)))))
         return
     pool = plan.hidden_many if hidden else plan.visible_many
     small = pool[1:5]

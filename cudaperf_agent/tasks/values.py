@@ -40,6 +40,7 @@ class Spreads:
         ties: Number of distinct values under ``TIES``.
         special_floats: Mixed in under ``SPECIAL``: zeros of both signs, values around a float's smallest normal, …
         special_share: Share of elements that are special under ``SPECIAL``.
+        decades: A positive interval whose ends are further apart than this factor is also drawn evenly by magnitude.
     """
 
     floats: dict[Profile, tuple[float, float]]
@@ -48,6 +49,7 @@ class Spreads:
     ties: int = 4
     special_floats: tuple[float, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-39, -1e-39, 1.5e-38, 1e4, -1e4, 16777217.0)
     special_share: float = 0.4
+    decades: float = 100.0
 
 
 _WIDE = (-(1 << 63), (1 << 64) - 1)
@@ -60,6 +62,7 @@ SPREADS = Spreads(
         Profile.SHIFTED: (-7.0, 3.0),
         Profile.NEGATIVE: (-5.0, -0.25),
         Profile.SPECIAL: (-3.0, 3.0),
+        Profile.MAGNITUDES: (-math.inf, math.inf),
     },
     integers={
         Profile.UNIT: (-100, 100),
@@ -125,6 +128,8 @@ def _draw_floats(
         return rng.choice((-1.0, 1.0), count) * 10.0 ** rng.uniform(*spreads.log10, count)
     low, high = _float_interval(bounds, profile, spreads)
     values = rng.uniform(low, high, count)
+    if profile in (Profile.UNIT, Profile.NEGATIVE) and low > 0 and high / low > spreads.decades:
+        values = np.exp(rng.uniform(math.log(low), math.log(high), count))
     if profile is Profile.TIES:
         values = rng.choice(rng.uniform(low, high, spreads.ties), count)
     elif profile is Profile.MAGNITUDES and low > 0:
@@ -138,18 +143,13 @@ def _draw_floats(
 
 
 def _float_interval(bounds: Bounds, profile: Profile, spreads: Spreads) -> tuple[float, float]:
-    low, high = spreads.floats.get(profile, (-1.0, 1.0))
+    low, high = spreads.floats[profile]
     if bounds.free:
         return low, high
     if bounds.low is not None and bounds.high is not None:
-        start, end = float(bounds.low), float(bounds.high)
-        if profile in (
-            Profile.SHIFTED,
-            Profile.NEGATIVE,
-        ):  # dwell elsewhere than visible cases
-            end = start + 0.6 * (end - start)
-        return start, end
-    width = max(abs(low), abs(high))
+        start, end = max(low, float(bounds.low)), min(high, float(bounds.high))
+        return (start, end) if start < end else (float(bounds.low), float(bounds.high))
+    width = 10.0 ** spreads.log10[1] if profile is Profile.MAGNITUDES else max(abs(low), abs(high))
     if bounds.low is not None:
         return float(bounds.low), float(bounds.low) + width
     assert bounds.high is not None
@@ -166,7 +166,7 @@ def _draw_integers(
     if type_.size == 1 and profile in (Profile.UNIT, Profile.SCALED):
         start, end = low, high
     start, end = max(start, low), min(end, high)
-    if start > end or (not bounds.free and profile is not Profile.TIES):
+    if start > end:
         start, end = low, high
     if profile is Profile.TIES and end - start > spreads.ties:
         end = start + spreads.ties

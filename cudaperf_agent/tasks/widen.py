@@ -66,11 +66,9 @@ def widen(task: Task) -> Task | None:
     if task.returns and returns is None:
         return None
     count = len(task.parameters)
-    # <tgmath.h> brings <complex.h>, whose I is too good a name to lose
-    prelude = f'#include <tgmath.h>\n#undef I\n#undef complex\n#line 1 "{task.path}"\n'
     return replace(
         task,
-        source=prelude + widen_text(task.source),
+        source=widen_text(task.source),
         parameters=tuple(retyped[:count]),
         setup_inputs=tuple(retyped[count:]),
         returns=returns,

@@ -1,0 +1,165 @@
+"""Runs the C under the sanitizers and guard pages, and says in words where it leaves the language or its buffers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from cudaperf_agent.errors import BackendUnavailable
+from cudaperf_agent.execution.child import ChildResult, Limits
+from cudaperf_agent.execution.native import Fault, NativeRun, Wrap, call_native
+from cudaperf_agent.tasks.model import Case, Task, Value
+from cudaperf_agent.tasks.program import run_program
+from cudaperf_agent.tasks.reference_build import Build, compiler, require_library
+from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
+
+CHECK_LIMITS = Limits(seconds=30.0)
+
+_UNDEFINED = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: runtime error: (?P<message>.*)$", re.MULTILINE)
+_ADDRESS = re.compile(r"ERROR: AddressSanitizer: (?P<message>[\w-]+)")
+_FRAME = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in \S+ (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
+_OPTIONS = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why one call of the C is not legal.
+
+    Attributes:
+        kind: ``bounds`` (outside a buffer or an object), ``undefined`` (other undefined behaviour), ``crash``,
+            ``timeout`` or ``memory``.
+        message: What happened, without the place.
+        case: Name of the case.
+        line: 1-based line of the C, where it is known.
+        parameter: The buffer whose end was passed, if it was a parameter's.
+    """
+
+    kind: Literal["bounds", "undefined", "crash", "timeout", "memory"]
+    message: str
+    case: str
+    line: int | None = None
+    parameter: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedRun:
+    """Outputs of the calls that were legal, in order, and what ended the run if something did."""
+
+    outputs: tuple[dict[str, Value], ...]
+    finding: Finding | None
+
+
+async def run_checked(
+    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS
+) -> CheckedRun:
+    """Call the C's checked build for each case until one is not legal.
+
+    What it does not see: reads of uninitialised variables, and reads just before a buffer within its first 8 bytes.
+
+    Raises:
+        InputRefused: gcc does not compile the C.
+        BackendUnavailable: There is no gcc, or it has no sanitizers.
+    """
+    library = await require_library(task, Build.CHECKED)
+    run = await _call(library, task, cases, wrap, limits, _OPTIONS)
+    outputs = tuple(outputs_by_name(task, outcome.outputs) for outcome in run.outcomes)
+    if len(outputs) == len(cases):
+        return CheckedRun(outputs, None)
+    culprit = cases[len(outputs)]
+    words = run.child.stderr.decode("utf-8", "replace")
+    if run.fault is not None:
+        # The runner's own handler names the buffer; the sanitizer's, in a second run, names the line.
+        again = await _call(library, task, [culprit], wrap, limits, f"{_OPTIONS}:handle_segv=2:handle_sigbus=2")
+        words = again.child.stderr.decode("utf-8", "replace")
+        return CheckedRun(outputs, _of_fault(task, culprit, run.fault, _own_line(task, words)))
+    return CheckedRun(outputs, _of_child(task, culprit.name, run.child, words))
+
+
+async def check_program(
+    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS
+) -> Finding | None:
+    """Run the C program's checked build on each standard input; the first that is not legal is returned."""
+    program = await require_library(task, Build.CHECKED)
+    for case in cases:
+        child = await run_program(program, case, wrap=wrap, limits=limits, env={"ASAN_OPTIONS": _OPTIONS})
+        words = child.stderr.decode("utf-8", "replace")
+        bad = child.returncode < 0 or child.timed_out or child.out_of_memory
+        if bad or _UNDEFINED.search(words) or _ADDRESS.search(words):
+            return _of_child(task, case.name, child, words)
+    return None
+
+
+async def run_guarded(
+    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS
+) -> NativeRun:
+    """Call the plain build between guard pages: fast, and a fault names the buffer and the byte."""
+    library = await require_library(task, Build.PLAIN)
+    return await call_native(library, [native_arguments(task, case) for case in cases], limits=limits, wrap=wrap)
+
+
+async def _call(
+    library: Path, task: Task, cases: Sequence[Case], wrap: Wrap | None, limits: Limits, options: str
+) -> NativeRun:
+    def preloaded(argv: list[str], folder: Path) -> list[str]:
+        # Inside the sandbox, so that the sanitizer is loaded into the runner and into nothing around it.
+        inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *argv]
+        return wrap(inner, folder) if wrap else inner
+
+    calls = [native_arguments(task, case) for case in cases]
+    return await call_native(library, calls, limits=limits, wrap=preloaded)
+
+
+@lru_cache(maxsize=1)
+def _asan_runtime() -> str:
+    argv = [compiler(), "-print-file-name=libasan.so"]
+    found = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False).stdout.strip()
+    if not Path(found).is_absolute():
+        raise BackendUnavailable(
+            "gcc has no address sanitizer, and the C cannot be checked without it",
+            hint="Install gcc's sanitizer libraries, e.g. `apt-get install libgcc-12-dev` for gcc 12.",
+        )
+    return str(Path(found).resolve())
+
+
+def _of_fault(task: Task, case: Case, fault: Fault, line: int | None) -> Finding:
+    inputs = list(task.inputs())
+    verb = "writes" if fault.writing else "reads"
+    if fault.argument is None or fault.argument >= len(inputs):
+        return Finding("crash", f"the C {verb} memory that belongs to no parameter", case.name, line)
+    parameter = inputs[fault.argument]
+    size = parameter.type.size
+    count = int(case.values[parameter.name].size)
+    index = fault.offset // size
+    place = f"`{parameter.name}[{index}]`, but `{parameter.name}` has {count} element{'' if count == 1 else 's'}"
+    return Finding("bounds", f"the C {verb} {place}", case.name, line, parameter.name)
+
+
+def _of_child(task: Task, case: str, child: ChildResult, words: str) -> Finding:
+    if child.timed_out:
+        return Finding("timeout", f"the C does not end within {child.seconds:.0f} s", case)
+    if child.out_of_memory:
+        return Finding("memory", "the C uses too much memory", case)
+    undefined = _UNDEFINED.search(words)
+    if undefined:
+        return Finding("undefined", undefined["message"], case, int(undefined["line"]))
+    address = _ADDRESS.search(words)
+    if address:
+        return Finding("bounds", f"the C has a {address['message']}", case, _own_line(task, words))
+    ended = f"signal {-child.returncode}" if child.returncode < 0 else f"status {child.returncode}"
+    return Finding("crash", f"the C ends the process with {ended}", case)
+
+
+def _own_line(task: Task, words: str) -> int | None:
+    """The innermost frame of a sanitizer's stack that lies in the task's file."""
+    name = Path(task.path).name
+    return next((int(f["line"]) for f in _FRAME.finditer(words) if Path(f["file"]).name == name), None)
+
+
+def with_line(task: Task, finding: Finding) -> Finding:
+    """The finding, placed at the entry's definition where no better line is known."""
+    return finding if finding.line else replace(finding, line=task.first_line)
