@@ -13,6 +13,7 @@ from cudaperf_agent.tasks.clang_c import parse_c
 from cudaperf_agent.tasks.clauses import find_comments
 from cudaperf_agent.tasks.declarations import kept_functions, read_tables, type_declarations
 from cudaperf_agent.tasks.entry import entry_clauses, find_entry
+from cudaperf_agent.tasks.infer import infer
 from cudaperf_agent.tasks.macros import read_macros
 from cudaperf_agent.tasks.model import Origin, Parameter, Task
 from cudaperf_agent.tasks.parameters import apply_clauses, read_prototype, scalar_type
@@ -55,8 +56,9 @@ def load_task(
     prototype = read_prototype(function, unit)
     clauses = entry_clauses(file, comments, function)
     apply_clauses(prototype, clauses, macros, Origin.COMMENT)
-    parameters = tuple(prototype.parameters.values())
     tables = read_tables(file, function)
+    inferred = infer(file, function, prototype.parameters, tables, prototype.at_least_one)
+    parameters = tuple(inferred.parameters.values())
     returns = scalar_type(function.returns, unit, function.first_line, function.name)
     task = Task(
         name=function.name,
@@ -70,6 +72,7 @@ def load_task(
         type_declarations=type_declarations(unit, parameters, tables, ()),
         include_dirs=folders,
         defines=tuple(defines),
+        assumptions=inferred.assumptions,
         first_line=function.first_line,
         last_line=function.last_line,
     )

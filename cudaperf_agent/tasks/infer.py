@@ -1,0 +1,116 @@
+"""Fill in what neither the types nor the user said: roles, extents, index buffers and the least legal sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cudaperf_agent.tasks import expr
+from cudaperf_agent.tasks.accesses import Findings
+from cudaperf_agent.tasks.extents import extent_text, poly_of, reach
+from cudaperf_agent.tasks.model import Extent, Origin, Parameter, Role, Table, TypeKind, ValueRange
+from cudaperf_agent.tasks.poly import Poly
+from cudaperf_agent.tasks.roles import infer_role
+from cudaperf_agent.tasks.syntax import CFile, Function
+from cudaperf_agent.tasks.walk import Walker
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """Completed parameters, and one sentence for each thing that was assumed."""
+
+    parameters: dict[str, Parameter]
+    assumptions: tuple[str, ...]
+
+
+def infer(
+    file: CFile,
+    function: Function,
+    parameters: Mapping[str, Parameter],
+    tables: tuple[Table, ...],
+    at_least_one: set[str],
+) -> Inferred:
+    """Complete the parameters of `function` from what its body does.
+
+    Args:
+        file: The parsed file.
+        function: The entry, or the setup function.
+        parameters: What is known so far; declared roles, extents and ranges stay.
+        tables: File-scope tables, for the range of subscripts into them.
+        at_least_one: Sizes that the types require to be one or more.
+    """
+    findings = Walker(file, _ranges(parameters)).run(function)
+    done: dict[str, Parameter] = {}
+    assumptions: list[str] = []
+    for name, parameter in parameters.items():
+        if parameter.pointer:
+            parameter = _extent(findings, parameter, assumptions)
+            parameter = _role(findings, parameter)
+        done[name] = parameter
+    done = _indices(findings, done, tables)
+    done = _sizes(done, at_least_one)
+    return Inferred(done, tuple(assumptions))
+
+
+def _ranges(parameters: Mapping[str, Parameter]) -> dict[str, tuple[Poly | None, Poly | None]]:
+    ranges = {}
+    for name, parameter in parameters.items():
+        if parameter.pointer and parameter.type.kind in (TypeKind.INT, TypeKind.UINT):
+            ends = parameter.range.low, parameter.range.high
+            low, high = (poly_of(end) if end is not None else None for end in ends)
+            ranges[name] = (low, high)
+    return ranges
+
+
+def _extent(findings: Findings, parameter: Parameter, assumptions: list[str]) -> Parameter:
+    if parameter.extent is not None:
+        return parameter
+    reaches = reach(findings, parameter.name)
+    text = extent_text(reaches) if reaches is not None else None
+    if text is None:
+        return parameter
+    line = reaches[0].line if reaches else parameter.line
+    assumptions.append(f"{parameter.name} has {text} elements, by the bounds of the loops that use it")
+    return replace(parameter, extent=Extent(text, Origin.LOOP_BOUNDS, line))
+
+
+def _role(findings: Findings, parameter: Parameter) -> Parameter:
+    if parameter.role_origin is not Origin.DEFAULT:
+        return parameter
+    count = poly_of(parameter.extent.expr) if parameter.extent is not None else None
+    role = infer_role(findings, parameter.name, parameter.type, count)
+    return replace(parameter, role=role, role_origin=Origin.LOOP_BOUNDS)
+
+
+def _indices(findings: Findings, parameters: dict[str, Parameter], tables: tuple[Table, ...]) -> dict[str, Parameter]:
+    counts = {t.name: str(t.count) for t in tables if len(t.dims) == 1}
+    done = dict(parameters)
+    for subscript in findings.subscripts:
+        for name in subscript.taint & set(done):
+            if done[name].type.kind in (TypeKind.INT, TypeKind.UINT):
+                done[name] = replace(done[name], index=True)
+        target = next(iter(subscript.target)) if len(subscript.target) == 1 else None
+        extent = parameters[target].extent if target in parameters else None
+        count = extent.expr if extent is not None else counts.get(subscript.table)
+        plain = done.get(subscript.plain or "")
+        if plain is None or count is None or plain.range.origin is not Origin.DEFAULT or "?" in count:
+            continue
+        if plain.role is Role.OUT or plain.type.kind is TypeKind.STRUCT:
+            continue
+        last = poly_of(count)
+        high = last.plus(-1).text() if last is not None else f"({count})-1"
+        done[plain.name] = replace(plain, range=ValueRange("0", high, origin=Origin.LOOP_BOUNDS))
+    return done
+
+
+def _sizes(parameters: dict[str, Parameter], at_least_one: set[str]) -> dict[str, Parameter]:
+    """Integers that extents are made of are sizes: zero or more, or one or more inside variably modified types."""
+    used = {n for p in parameters.values() if p.extent is not None for n in expr.names(p.extent.expr)}
+    done = dict(parameters)
+    for name in used | at_least_one:
+        parameter = done.get(name)
+        if parameter is None or parameter.pointer or parameter.range.origin is not Origin.DEFAULT:
+            continue
+        low, origin = ("1", Origin.TYPE) if name in at_least_one else ("0", Origin.LOOP_BOUNDS)
+        done[name] = replace(parameter, range=ValueRange(low, None, origin=origin))
+    return done
