@@ -153,6 +153,7 @@ def load_settings(
     *,
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    files: bool = True,
 ) -> LoadedSettings:
     """Read every layer, refuse what is unknown or illegal, and remember where each value came from.
 
@@ -160,6 +161,7 @@ def load_settings(
         flags: Values by dotted key, as given on the command line; `None` values count as not given.
         cwd: Folder in which the search for ``cudaperf.toml`` starts; it goes on in the parents.
         environ: Environment; the process's own by default.
+        files: Whether the project file and the user file are read.
 
     Raises:
         ConfigError: A file or a variable is wrong; names ``file:line`` or the variable.
@@ -169,8 +171,8 @@ def load_settings(
     values: dict[str, Any] = {}
     origins = {key: SettingOrigin("default") for key in known}
     layers = [
-        _file_layer(config_dir() / USER_FILE, "user file", known),
-        _file_layer(_project_file(cwd or Path.cwd()), "project file", known),
+        _file_layer(config_dir() / USER_FILE if files else None, "user file", known),
+        _file_layer(_project_file(cwd or Path.cwd()) if files else None, "project file", known),
         _environment_layer(os.environ if environ is None else environ, known),
         _flag_layer(flags or {}),
     ]
