@@ -9,7 +9,9 @@ r is the largest |s − w| over builds s that round to nearest (plain, contracte
 over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), m the
 median magnitude of the output's non-zero elements, and σ its standard deviation. The error of a candidate is its
 distance from c or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from
-passing where the C itself is badly conditioned.
+passing where the C itself is badly conditioned. A NaN or an infinity must be where the reference has it, and only
+there; where the builds of the same width disagree on that (an overflow on the way that another order of operations
+avoids), a candidate may side with any of them, within 2 % of its value.
 
 Integers (and booleans) are exact. Where the builds themselves disagree, the integer derives from floats: a candidate
 must match one of the plain, contracted or widened builds; other mismatches may be at most twice as many as the
@@ -73,6 +75,8 @@ class Part:
         others: What other legitimate builds give, of the same length: the widened one for floats (in its own, wider
             type), contracted and widened for integers.
         slack: Integer mismatches against every build that are let pass.
+        undecided: Builds of the same width, where one of them is finite at an element and another is not.
+        share: Relative error allowed at such an element against whichever build is finite there.
     """
 
     path: str
@@ -80,6 +84,8 @@ class Part:
     allowed: Value | None
     others: tuple[Value, ...] = ()
     slack: int = 0
+    undecided: tuple[Value, ...] = ()
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,12 +195,11 @@ def float_part(
         allowed = np.maximum(rounding, bias) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
-    return Part(
-        own.path,
-        plain,
-        np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64),
-        () if wide is None else (wide,),
-    )
+    differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
+    undecided = tuple(nearest) if differ else ()
+    allowed = np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64)
+    others = () if wide is None else (wide,)
+    return Part(own.path, plain, allowed, others, undecided=undecided, share=config.cap)
 
 
 def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> bool:
