@@ -9,6 +9,7 @@ from typing import Any
 from cudaperf_agent.tasks.c_types import object_type
 from cudaperf_agent.tasks.clang_c import Unit, is_function_macro
 from cudaperf_agent.tasks.model import CType, Parameter, Table, TypeKind
+from cudaperf_agent.tasks.refuse import changed_variables
 from cudaperf_agent.tasks.syntax import CFile, Function
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -18,7 +19,7 @@ _TYPES = ("STRUCT_DECL", "UNION_DECL", "ENUM_DECL", "TYPEDEF_DECL")
 def read_tables(file: CFile, entry: Function) -> tuple[Table, ...]:
     """File-scope variables (and static locals) that the entry or its helpers name, in definition order."""
     used = {e.key for f in file.closure(entry.name) for e in f.expressions() if e.kind == "name"}
-    written = _assigned(file)
+    written = changed_variables(list(file.functions.values()))
     tables = []
     for variable in file.variables.values():
         if variable.key not in used:
@@ -27,31 +28,12 @@ def read_tables(file: CFile, entry: Function) -> tuple[Table, ...]:
         while ctype.kind.name == "CONSTANTARRAY":
             dims.append(int(ctype.element_count))
             ctype = ctype.get_array_element_type().get_canonical()
+        if ctype.kind.name == "POINTER":
+            continue  # refused in function mode; a whole program may have them
         element = object_type(ctype, file.unit, variable.line, f"file-scope variable `{variable.name}`")
         constant = variable.key not in written
         tables.append(Table(variable.name, element, tuple(dims), constant, variable.line))
     return tuple(sorted(tables, key=lambda t: t.line))
-
-
-def _assigned(file: CFile) -> set[int]:
-    """Keys of variables that any function of the file may change: assigned to, or their address taken or passed on."""
-    changed: set[int] = set()
-    for function in file.functions.values():
-        for node in function.expressions():
-            if node.kind == "assign" or (node.kind == "unary" and node.op in ("p++", "p--", "++", "--", "&")):
-                target = node.args[0]
-                while target.kind in ("index", "member") and target.args:
-                    target = target.args[0]
-                if target.kind == "name":
-                    changed.add(target.key)
-            elif node.kind == "call":
-                # An array handed to a parameter that is not pointer-to-const may be written there.
-                for argument in node.args[1:]:
-                    if argument.kind == "name" and argument.ctype.kind.name.endswith("ARRAY"):
-                        element = argument.ctype.get_array_element_type()
-                        if not element.is_const_qualified():
-                            changed.add(argument.key)
-    return changed
 
 
 def kept_functions(file: CFile, entry: Function) -> tuple[str, ...]:

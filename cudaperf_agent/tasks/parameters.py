@@ -157,7 +157,7 @@ def to_text(node: Expr) -> str | None:
 
 
 def apply_clauses(
-    prototype: Prototype, clauses: Iterable[Clause], macros: Macros, origin: Origin, extra: Iterable[str] = ()
+    prototype: Prototype, clauses: Iterable[Clause], macros: Macros, origin: Origin, place: str | None = None
 ) -> None:
     """Let declared clauses override what the types say; what an earlier call of higher authority set stays.
 
@@ -166,7 +166,7 @@ def apply_clauses(
         clauses: ``buffer`` and ``range`` clauses; others are ignored.
         macros: To expand expressions.
         origin: `Origin.SPEC` or `Origin.COMMENT`.
-        extra: Names that expressions may use beside the parameters.
+        place: Where the clauses are written, if not in the C file.
 
     Raises:
         InputRefused: Unknown parameter, a scalar with brackets, an unknown name in an expression, said twice.
@@ -176,7 +176,7 @@ def apply_clauses(
     for clause in clauses:
         if clause.kind not in ("buffer", "range"):
             continue
-        where = unit.at(clause.line)
+        where = place or unit.at(clause.line)
         parameter = prototype.parameters.get(clause.name)
         if parameter is None:
             raise unknown_name(clause.name, list(prototype.parameters), where)
@@ -184,7 +184,7 @@ def apply_clauses(
         if previous is not None and (previous.kind == clause.kind or (previous.range and clause.range)):
             raise InputRefused(f"`{clause.name}` is described twice", where=where, hint="Keep one of the two clauses.")
         seen[clause.name] = clause
-        names = {p.name for p in prototype.parameters.values() if not p.pointer} | set(extra)
+        names = {p.name for p in prototype.parameters.values() if not p.pointer}
         prototype.parameters[clause.name] = _declared(parameter, clause, macros, origin, names, where)
 
 
