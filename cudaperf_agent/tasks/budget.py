@@ -1,15 +1,17 @@
 """The error budget: how far from the C a right answer may lie, element by element.
 
 For a float element with reference value c (the C as compiled plainly) and w (the C retyped one width up, or c where
-that cannot be done), with u the unit roundoff of the output's type:
+that cannot be done), with ε the spacing of the output's type at 1 (one unit in the last place):
 
-    allowed = max(8·r, d) + 8·u·|w| + 2·u·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 8·u·|w|
+    allowed = max(8·r, d) + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 16·ε·|w|
 
 r is the largest |s − w| over builds s that round to nearest (plain, contracted to FMA, sums reassociated), d the same
 over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), m the
 median magnitude of the output's non-zero elements, and σ its standard deviation. The error of a candidate is its
 distance from c or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from
-passing where the C itself is badly conditioned.
+passing where the C itself is badly conditioned. A NaN or an infinity must be where the reference has it, and only
+there; where the builds of the same width disagree on that (an overflow on the way that another order of operations
+avoids), a candidate may side with any of them, within 2 % of its value.
 
 Integers (and booleans) are exact. Where the builds themselves disagree, the integer derives from floats: a candidate
 must match one of the plain, contracted or widened builds; other mismatches may be at most twice as many as the
@@ -34,8 +36,9 @@ class BudgetConfig:
     Attributes:
         nearest: Factor on the largest error of a build that rounds to nearest.
         directed: Factor on the largest error of a build that rounds upward or downward.
-        ulps: Units of roundoff of the element itself: what differing libraries of functions may differ by.
-        spread_ulps: Units of roundoff of the output's median magnitude.
+        ulps: Units in the last place of the element itself: what libraries of functions may differ by (CUDA's manual
+            gives up to 9 for single functions).
+        spread_ulps: Units in the last place of the output's median magnitude.
         subnormals: Smallest subnormals that are always allowed.
         cap: Share of the output's standard deviation that no allowance exceeds …
         cap_magnitude: … or of its median magnitude, if that is more (an output of equal elements has no deviation).
@@ -47,7 +50,7 @@ class BudgetConfig:
 
     nearest: float = 8.0
     directed: float = 1.0
-    ulps: float = 8.0
+    ulps: float = 16.0
     spread_ulps: float = 2.0
     subnormals: float = 4.0
     cap: float = 0.02
@@ -72,6 +75,8 @@ class Part:
         others: What other legitimate builds give, of the same length: the widened one for floats (in its own, wider
             type), contracted and widened for integers.
         slack: Integer mismatches against every build that are let pass.
+        undecided: Builds of the same width, where one of them is finite at an element and another is not.
+        share: Relative error allowed at such an element against whichever build is finite there.
     """
 
     path: str
@@ -79,6 +84,8 @@ class Part:
     allowed: Value | None
     others: tuple[Value, ...] = ()
     slack: int = 0
+    undecided: tuple[Value, ...] = ()
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,17 +184,22 @@ def float_part(
         wide = None
     truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
     info = np.finfo(plain.dtype)
-    unit = float(info.eps) / 2
+    unit = float(info.eps)
     with np.errstate(all="ignore"):
-        magnitude = np.where(np.isfinite(truth), np.abs(truth), 0)
+        counted = np.isfinite(truth) & np.isfinite(plain)
+        magnitude = np.where(counted, np.abs(truth), 0)
         rounding = config.nearest * _largest([plain, *nearest], truth)
         bias = config.directed * _largest(directed, truth)
-        typical, deviation = _typical(magnitude), _deviation(truth)
+        typical, deviation = _typical(magnitude), _deviation(truth[counted])
         floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
         allowed = np.maximum(rounding, bias) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
-    return Part(own.path, plain, allowed.astype(np.float64), () if wide is None else (wide,))
+    differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
+    undecided = tuple(nearest) if differ else ()
+    allowed = np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64)
+    others = () if wide is None else (wide,)
+    return Part(own.path, plain, allowed, others, undecided=undecided, share=config.cap)
 
 
 def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> bool:
@@ -223,11 +235,11 @@ def _largest(builds: Sequence[Value], truth: Value) -> Any:
     return worst
 
 
-def _typical(magnitude: Value) -> float:
+def _typical(magnitude: Value) -> Any:
     nonzero = magnitude[magnitude > 0]
-    return float(np.median(nonzero.astype(np.float64))) if nonzero.size else 0.0
+    return np.median(nonzero) if nonzero.size else np.longdouble(0)
 
 
-def _deviation(truth: Value) -> float:
-    finite = truth[np.isfinite(truth)].astype(np.float64)
-    return float(np.std(finite)) if finite.size > 1 else 0.0
+def _deviation(truth: Value) -> Any:
+    # in long double: squares of doubles near their limit must not overflow
+    return np.std(truth) if truth.size > 1 else np.longdouble(0)

@@ -23,6 +23,7 @@ CHECK_LIMITS = Limits(seconds=30.0)
 _UNDEFINED = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: runtime error: (?P<message>.*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (?P<message>[\w-]+)")
 _FRAME = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in \S+ (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
+_OUR_FAILURES = (70, 71, 126, 127)  # of the runner (a bad request, no library) and of `env` (no runner)
 _OPTIONS = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
 
 
@@ -150,6 +151,11 @@ def _of_child(task: Task, case: str, child: ChildResult, words: str) -> Finding:
     address = _ADDRESS.search(words)
     if address:
         return Finding("bounds", f"the C has a {address['message']}", case, _own_line(task, words))
+    if child.returncode in _OUR_FAILURES:
+        raise BackendUnavailable(
+            f"the C could not be run: {words.strip()[-300:] or child.returncode}",
+            hint="Run `cudaperf doctor`: the sanitizers, the sandbox or the cache folder do not work here.",
+        )
     ended = f"signal {-child.returncode}" if child.returncode < 0 else f"status {child.returncode}"
     return Finding("crash", f"the C ends the process with {ended}", case)
 

@@ -145,23 +145,31 @@ def _scalars(task: Task) -> list[Parameter]:
 def _points(scalars: Sequence[Parameter], config: MeasureConfig, small: str) -> Iterator[Point]:
     """Distinct settings; each scalar takes different values, so that products can be told apart.
 
-    `small` names a scalar that stays below half of all others (a filter must fit into the image it runs over).
+    `small` names a scalar that stays below all others (a filter must fit into the image that it runs over).
     """
     rng = np.random.default_rng(20)
-    seen: list[Point] = []
-    while len(seen) < config.points + config.checks:
-        point = {}
-        for scalar in scalars:
-            least = config.low if not small or scalar.name == small else config.high // 2 + 1
-            most = config.high if scalar.name != small else config.high // 2
-            value = int(rng.integers(least, most, endpoint=True))
-            low, high = _end(scalar.range.low), _end(scalar.range.high)
-            value = max(value, low) if low is not None else value
-            value = min(value, high) if high is not None else value
-            point[scalar.name] = value | 1 if scalar.range.odd else value
-        if point not in seen or not scalars or len(seen) > 40:
-            seen.append(point)
-            yield point
+    values: dict[str, list[int]] = {}
+    for scalar in scalars:
+        least, most = config.low, config.high
+        if small:
+            least, most = (1, config.high - 2) if scalar.name == small else (config.high, 2 * config.high)
+        values[scalar.name] = [int(v) for v in rng.permutation(_legal(scalar, least, most))]
+    for number in range(config.points + config.checks):
+        # Every scalar runs through all its values, each in an order of its own and with its own phase.
+        yield {
+            name: own[(number + number // len(own) * place) % len(own)]
+            for place, (name, own) in enumerate(values.items())
+        }
+
+
+def _legal(scalar: Parameter, least: int, most: int) -> list[int]:
+    """Values between `least` and `most` (or as near as the scalar's range allows) for a setting."""
+    low, high = _end(scalar.range.low), _end(scalar.range.high)
+    least = max(least, low) if low is not None else least
+    least = min(least, high) if high is not None else least
+    most = max(min(most, high), least) if high is not None else max(most, least)
+    found = [v for v in range(least, most + 1) if v % 2 or not scalar.range.odd]
+    return found or [least]
 
 
 def _end(text: str | None) -> int | None:
