@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.base import Message, Proposal, ProposalRequest
-from cudaperf_agent.store.projection import FINISH, HIDDEN
+from cudaperf_agent.store.projection import FINISH, HIDDEN_NODES
 from cudaperf_agent.store.records import Tokens
 from graph.context import Assessment, Context
 from graph.events import Event, EventKind
@@ -131,19 +131,27 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
     sources = {past["turn"]: past["source"] for past in state["history"]}
     order = ranked({past["turn"]: Verdict.from_dict(past["verdict"]) for past in state["history"]})
 
-    async def hidden(source: str) -> Found:
-        verifier = context.deps.verifier
-        verdict = await verifier.test(context.task, source, hidden=True)
-        if verdict.correct:
-            verdict = await verifier.measure(context.task, source, verdict)
-        return Found({"verdict": plain(verdict.to_dict())})
+    async def passes(turn: int) -> bool:
+        source = sources[turn]
+
+        async def hidden() -> Found:
+            verdict = await context.deps.verifier.test(context.task, source, hidden=True)
+            return Found({"verdict": plain(verdict.to_dict())})
+
+        async def retime() -> Found:
+            verdict = await context.deps.verifier.measure(context.task, source, tested)
+            return Found({"verdict": plain(verdict.to_dict())})
+
+        tested = Verdict.from_dict((await run_step(context, emit, turn, HIDDEN_NODES[0], hidden))["verdict"])
+        if not tested.correct:
+            return False
+        timed = Verdict.from_dict((await run_step(context, emit, turn, HIDDEN_NODES[1], retime))["verdict"])
+        return timed.correct
 
     async def work() -> Found:
         best = None
         for turn in order:
-            source = sources[turn]
-            payload = await run_step(context, emit, turn, HIDDEN, lambda source=source: hidden(source))  # type: ignore[misc]
-            if payload["verdict"]["status"] == Status.CORRECT:
+            if await passes(turn):
                 best = turn
                 break
         return Found({"reason": state["stop"], "first_choice": order[0] if order else None, "best_turn": best})
