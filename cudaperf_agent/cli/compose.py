@@ -175,7 +175,7 @@ async def prepared(task: Task, verifier: Verifier) -> Task:
     """Run the C under the sanitizers: settle extents, narrow inferred ranges, refuse declared undefined behaviour."""
     from cudaperf_agent.tasks.prepare import prepare
 
-    return await prepare(task, wrap=verifier.sandbox.wrap)
+    return await prepare(task, wrap=verifier.place.sandbox.wrap)
 
 
 def open_store(settings: Settings) -> Store:
@@ -274,7 +274,7 @@ def _translation(task: Task, result: RunResult, parts: _Parts) -> Translation:
     from cudaperf_agent.codegen.dropin import make_dropin
 
     files = make_dropin(task, result.best.source) if result.best else None
-    sandbox = parts.verifier.sandbox
+    sandbox = parts.verifier.place.sandbox
     told = {"name": sandbox.name, "covers": list(sandbox.covers), "misses": list(sandbox.misses)}
     return Translation(task, result, parts.policy.name, files, told)
 

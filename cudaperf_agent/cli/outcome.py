@@ -89,7 +89,8 @@ def _no_kernel(result: RunResult, path: str) -> NoKernel:
         return NoKernel(f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why))
     last = judged[-1].verdict
     assert last is not None
-    told = f"; the last one: {last.status.value}" + (f", {last.message}" if last.message else "")
+    why = " ".join(last.message.split())[:300]
+    told = f"; the last one: {last.status.value}" + (f", {why}" if why else "")
     return NoKernel(f"none of {len(judged)} candidates is correct ({result.reason}){told}", where=path, hint=details)
 
 

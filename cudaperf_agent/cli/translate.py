@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -119,11 +120,14 @@ def drive(
         say("interrupted: waiting for the step at work (once more to stop at once)")
         control.request_drain()
 
+    # Whoever stops the process in an orderly way gets an orderly end.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         translation = loop.run(work(on_event, control), on_interrupt=on_interrupt)
     except KeyboardInterrupt:
         return fail(interrupted(begun[0] if begun else None, extra), as_json=as_json)
     finally:
+        signal.signal(signal.SIGTERM, before)
         shown.close()
     error = trouble(translation.result, translation.task.path, extra)
     if error is not None:

@@ -27,7 +27,8 @@ class ToldVerifier:
 
     def __init__(self, *, gpu: bool = False) -> None:
         self.gpu = gpu
-        self.sandbox = SimpleNamespace(name="none", covers=("nothing",), misses=("everything",), wrap=_as_it_is)
+        sandbox = SimpleNamespace(name="none", covers=("nothing",), misses=("everything",), wrap=_as_it_is)
+        self.place = SimpleNamespace(sandbox=sandbox)
 
     @property
     def backend(self) -> str:

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Plan = str | int
-"""A status code, or `ok`, `garbage`, `html`, `drop`, `not-json-stream`, `empty-stream`, `half-stream`."""
+"""A status code, or `ok`, `garbage`, `html`, `drop`, `not-json-stream`, `empty-stream`, `half-stream`, `hold`."""
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -24,6 +24,8 @@ class ChatServer(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.retry_after: str | None = None
+        self.asked = threading.Event()
+        self.released = threading.Event()
 
     @property
     def url(self) -> str:
@@ -65,6 +67,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         plan = self.server.plan.pop(0) if self.server.plan else "ok"
+        self.server.asked.set()
+        if plan == "hold":
+            self.server.released.wait(60)
         if isinstance(plan, int):
             self._json({"error": {"message": f"planned {plan}"}}, plan)
         elif plan == "garbage":
