@@ -60,6 +60,8 @@ class Evaluator(ABC):
         self.loops: list[Loop] = []
         self.guards: list[Guard] = []
         self.plain: dict[str, str] = {}
+        self.aliased: set[int] = set()
+        self.blind = 0
 
     @abstractmethod
     def call(self, node: Expr, arguments: Sequence[Value]) -> Value:
@@ -75,6 +77,8 @@ class Evaluator(ABC):
 
     def record(self, pointer: Pointer, write: bool, line: int, offset: Poly | None) -> None:
         """Note an access through `pointer`."""
+        if self.blind:
+            offset = None
         for base in sorted(pointer.bases):
             self.findings.accesses.append(
                 Access(
@@ -85,9 +89,15 @@ class Evaluator(ABC):
                     tuple(self.loops),
                     tuple(self.guards),
                     line,
-                    exact=len(pointer.bases) == 1,
+                    exact=len(pointer.bases) == 1 and not self.blind,
                 )
             )
+
+    def escape(self, value: Value, line: int) -> None:
+        """An address goes where it is not followed: anything behind it may be read and written from now on."""
+        if value.pointer is not None:
+            self.record(value.pointer, False, line, None)
+            self.record(value.pointer, True, line, None)
 
     def unknown_int(
         self, node: Expr, taint: frozenset[str] = frozenset(), bases: frozenset[str] = frozenset()
@@ -162,7 +172,9 @@ class Evaluator(ABC):
     def read(self, place: Place, node: Expr) -> Value:
         """The value at a place; an array decays to its address."""
         if place.key is not None:
-            return self.env.get(place.key, UNKNOWN) if place.key in self.env else self._file_scope(node)
+            if place.key in self.aliased and node.ctype.kind.name != "POINTER":
+                return self.unknown_int(node)
+            return self.env[place.key] if place.key in self.env else self._file_scope(node)
         pointer = place.pointer
         assert pointer is not None
         if node.ctype.kind.name.endswith("ARRAY"):
@@ -185,7 +197,10 @@ class Evaluator(ABC):
         """Store `value` at a place."""
         if place.key is not None:
             self.env[place.key] = value
+            if place.key in self.aliased:
+                self.escape(value, node.line)
         elif place.pointer is not None:
+            self.escape(value, node.line)
             self.record(place.pointer, True, node.line, place.pointer.offset)
 
     # --- values
@@ -210,6 +225,8 @@ class Evaluator(ABC):
             # The callee of a direct call is a name and not a value.
             return self.call(node, [self.value(a) for a in (node.args[1:] if node.name else node.args)])
         values = [self.value(a) for a in node.args] if node.kind != "sizeof" else []
+        for value in values:
+            self.escape(value, node.line)
         return replace(self.unknown_int(node), taint=frozenset().union(*(v.taint for v in values)))
 
     def _assign(self, node: Expr) -> Value:
@@ -233,6 +250,10 @@ class Evaluator(ABC):
             place = self.place(operand)
             if place.pointer is not None:
                 return Value(pointer=place.pointer)
+            assert place.key is not None
+            # From here on it may change through the address.
+            self.escape(self.env.get(place.key, UNKNOWN), node.line)
+            self.aliased.add(place.key)
             return Value(pointer=Pointer())
         value = self.value(operand)
         if node.op == "-" and value.poly is not None:
@@ -268,6 +289,8 @@ class Evaluator(ABC):
             poly = self._integer(op, left.poly, right.poly, taint)
             if poly is not None:
                 return Value(poly, taint=taint)
+        self.escape(left, node.line)
+        self.escape(right, node.line)
         return replace(self.unknown_int(node, taint), taint=taint)
 
     def _difference(self, left: Pointer, right: Pointer, node: Expr) -> Value:

@@ -29,12 +29,12 @@ class Reach:
     needs: tuple[Poly, ...]
     line: int
 
-    def text(self) -> str:
+    def text(self, order: Sequence[str] = ()) -> str:
         """C expression; the loops that must run are named only where the count alone would be misleading."""
         conditions = [c for c in dict.fromkeys(map(_condition, self.relevant())) if c]
         if not conditions:
-            return self.count.text()
-        return f"({' && '.join(conditions)}) ? {self.count.text()} : 0"
+            return self.count.text(order)
+        return f"({' && '.join(conditions)}) ? {self.count.text(order)} : 0"
 
     def relevant(self) -> list[Poly]:
         """The needs without which the count could be positive although nothing is accessed."""
@@ -78,15 +78,15 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     return tuple(best)
 
 
-def extent_text(reaches: Sequence[Reach]) -> str | None:
+def extent_text(reaches: Sequence[Reach], order: Sequence[str] = ()) -> str | None:
     """C expression of the largest of the reaches; `None` for more than two that cannot be ordered."""
     if not reaches:
         return "0"
     if len(reaches) == 1:
-        return reaches[0].text()
+        return reaches[0].text(order)
     if len(reaches) > 2:
         return None
-    a, b = (r.text() for r in reaches)
+    a, b = (r.text(order) for r in reaches)
     return f"(({a}) > ({b})) ? ({a}) : ({b})"
 
 

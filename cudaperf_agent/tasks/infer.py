@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.accesses import Findings
+from cudaperf_agent.tasks.callers import apply_access, call_site_extents
 from cudaperf_agent.tasks.extents import extent_text, poly_of, reach
 from cudaperf_agent.tasks.model import Extent, Origin, Parameter, Role, Table, TypeKind, ValueRange
-from cudaperf_agent.tasks.poly import Poly
+from cudaperf_agent.tasks.poly import Poly, dominates
 from cudaperf_agent.tasks.roles import infer_role
 from cudaperf_agent.tasks.syntax import CFile, Function
 from cudaperf_agent.tasks.walk import Walker
@@ -39,12 +40,14 @@ def infer(
         tables: File-scope tables, for the range of subscripts into them.
         at_least_one: Sizes that the types require to be one or more.
     """
+    parameters = apply_access(file, function, parameters)
+    calls = call_site_extents(file, function, parameters)
     findings = Walker(file, _ranges(parameters)).run(function)
     done: dict[str, Parameter] = {}
     assumptions: list[str] = []
     for name, parameter in parameters.items():
         if parameter.pointer:
-            parameter = _extent(findings, parameter, assumptions)
+            parameter = _extent(findings, parameter, list(parameters), calls.get(name), assumptions)
             parameter = _role(findings, parameter)
         done[name] = parameter
     done = _indices(findings, done, tables)
@@ -62,11 +65,19 @@ def _ranges(parameters: Mapping[str, Parameter]) -> dict[str, tuple[Poly | None,
     return ranges
 
 
-def _extent(findings: Findings, parameter: Parameter, assumptions: list[str]) -> Parameter:
+def _extent(
+    findings: Findings, parameter: Parameter, order: Sequence[str], called: Extent | None, assumptions: list[str]
+) -> Parameter:
     if parameter.extent is not None:
         return parameter
     reaches = reach(findings, parameter.name)
-    text = extent_text(reaches) if reaches is not None else None
+    text = extent_text(reaches, order) if reaches is not None else None
+    if called is not None:
+        count = poly_of(called.expr)
+        # A caller may pass more than is touched; if it seems to pass less, the loops are believed.
+        if reaches is None or (count is not None and all(dominates(count, r.count) for r in reaches)):
+            assumptions.append(f"{parameter.name} has {called.expr} elements, as in the call at line {called.line}")
+            return replace(parameter, extent=called)
     if text is None:
         return parameter
     line = reaches[0].line if reaches else parameter.line

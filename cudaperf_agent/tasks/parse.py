@@ -78,11 +78,27 @@ def load_task(
     """
     name = str(path) if path is not None else "<stdin>"
     text = check_text(source.encode() if source is not None else _read(path), name)
+    try:
+        return _load(text, name, entry, read_spec(spec), stdin_files, include_dirs, defines)
+    except RecursionError as error:
+        raise InputRefused(
+            "an expression or block is nested too deeply", where=name, hint="Split it over several statements."
+        ) from error
+
+
+def _load(
+    text: str,
+    name: str,
+    entry: str | None,
+    said: Spec,
+    stdin_files: Sequence[Path],
+    include_dirs: Sequence[Path | str],
+    defines: Sequence[str],
+) -> Task:
     folders, definitions = tuple(str(d) for d in include_dirs), tuple(defines)
     unit = parse_c(text, name, folders, definitions)
     file = read_file(unit)
     comments = find_comments(text, name)
-    said = read_spec(spec)
     function = find_entry(file, comments, entry or said.entry)
     macros = read_macros(unit, folders, definitions)
     read = _Source(text, file, macros, function, entry_clauses(file, comments, function), said)

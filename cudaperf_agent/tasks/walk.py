@@ -19,6 +19,9 @@ from cudaperf_agent.tasks.syntax import CFile, Expr, Function, Stmt, Variable, i
 MAX_CALL_DEPTH = 24
 """Helpers nested deeper than this are treated as unknown."""
 
+MAX_CALLS = 2000
+"""So many calls of helpers are followed; further ones are treated as unknown."""
+
 
 @dataclass(slots=True)
 class _Returned:
@@ -31,6 +34,7 @@ class _Frame:
     """One call being walked: the values it returns, and whether any return is inside a loop."""
 
     depth: int
+    tests: int
     returns: list[_Returned] = field(default_factory=list)
     unclear: bool = False
 
@@ -61,6 +65,8 @@ class Walker(Evaluator):
         self.frames: list[_Frame] = []
         self.stack: list[str] = []
         self.tests: list[Condition] = []
+        self.cases: list[set[int]] = []
+        self.calls = 0
 
     def run(self, entry: Function) -> Findings:
         """Walk `entry` with its own parameters as unknowns."""
@@ -79,9 +85,13 @@ class Walker(Evaluator):
         for variable, argument in zip(function.parameters, arguments, strict=False):
             self.env[variable.key] = self._shaped(variable, argument)
         marks = len(self.guards), len(self.loops)
-        self.frames.append(_Frame(len(self.loops)))
+        self.frames.append(_Frame(len(self.loops), len(self.tests)))
         self.stack.append(function.name)
+        # A jump back makes a loop that is not seen as one: then every access counts, but none has a known element.
+        jumps = any(s.kind == "goto" for s in function.body.walk())
+        self.blind += jumps
         self.statement(function.body)
+        self.blind -= jumps
         self.stack.pop()
         frame = self.frames.pop()
         del self.guards[marks[0] :]
@@ -113,6 +123,9 @@ class Walker(Evaluator):
             return UNKNOWN
         taint = frozenset().union(*(r.value.taint for r in frame.returns))
         if frame.unclear or any(r.condition is None for r in frame.returns[:-1]):
+            pointers = [r.value.pointer for r in frame.returns if r.value.pointer is not None]
+            if pointers:
+                return Value(pointer=Pointer(frozenset().union(*(p.bases for p in pointers))), taint=taint)
             return Value(taint=taint)
         result = frame.returns[-1].value
         for earlier in reversed(frame.returns[:-1]):
@@ -122,7 +135,9 @@ class Walker(Evaluator):
 
     def call(self, node: Expr, arguments: Sequence[Value]) -> Value:
         function = self.file.functions.get(node.name)
-        if function is not None and function.name not in self.stack and len(self.stack) < MAX_CALL_DEPTH:
+        self.calls += 1
+        followed = len(self.stack) < MAX_CALL_DEPTH and self.calls < MAX_CALLS
+        if function is not None and function.name not in self.stack and followed:
             result = self._enter(function, arguments)
             return result if result.poly is None or is_integer(node.ctype) else Value(taint=result.taint)
         taint = frozenset().union(*(a.taint for a in arguments))
@@ -179,16 +194,16 @@ class Walker(Evaluator):
             value = self.value(node.cond) if node.cond else UNKNOWN
             frame = self.frames[-1]
             frame.unclear = frame.unclear or len(self.loops) > frame.depth
-            frame.returns.append(_Returned(self.tests[-1] if len(self.tests) == 1 else None, value))
+            frame.returns.append(_Returned(self.tests[-1] if len(self.tests) - frame.tests == 1 else None, value))
         elif node.kind == "switch":
             self._switch(node)
         else:
+            if node.kind == "case" and self.cases:
+                self._forget(self.cases[-1])
             if node.cond is not None:
                 self.value(node.cond)
             for statement in node.body:
                 self.statement(statement)
-            if node.kind == "label" or node.kind == "goto":
-                self.guards.append(Guard())
 
     def _declare(self, variable: Variable) -> None:
         ctype = variable.ctype.get_canonical()
@@ -235,7 +250,11 @@ class Walker(Evaluator):
     def _switch(self, node: Stmt) -> None:
         assert node.cond is not None
         self.value(node.cond)
-        before = dict(self.env)
+        # A case may be entered with the values from before, or from any case above it.
+        changed = set(_changes(node))
+        self._spread_bases(node, {key: _Change(constant=False) for key in changed})
+        self.cases.append(changed)
+        self._forget(changed)
         mark = len(self.guards)
         self.guards.append(Guard())
         self.tests += [Condition(), Condition()]
@@ -243,7 +262,7 @@ class Walker(Evaluator):
             self.statement(statement)
         del self.tests[-2:]
         del self.guards[mark:]
-        self._forget({k for k, v in self.env.items() if before.get(k) != v})
+        self._forget(self.cases.pop())
         if any(_jumps(b, loop_level=False) for b in node.body):
             self.guards.append(Guard())
 
