@@ -1,14 +1,17 @@
 """The error budget: how far from the C a right answer may lie, element by element.
 
-For a float element with reference value c (the C as compiled plainly) and w (the C retyped one width up, or c where
-that cannot be done), with ε the spacing of the output's type at 1 (one unit in the last place):
+For a float element let w be the value of the C retyped one width up (where that cannot be done, of the C itself), and
+ε the spacing of the output's type at 1 (one unit in the last place):
 
-    allowed = max(8·r, d) + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal),  at most  max(0.02·σ, 0.001·m) + 16·ε·|w|
+    allowed = max(8·r, d, 16·c) + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal)
+    at most   max(0.02·σ, 0.01·m) + 16·ε·|w|
 
 r is the largest |s − w| over builds s that round to nearest (plain, contracted to FMA, sums reassociated), d the same
-over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), m the
-median magnitude of the output's non-zero elements, and σ its standard deviation. The error of a candidate is its
-distance from c or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from
+over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), c how
+far the result moves when every float input moves by ε of itself, up or down at random (its condition: another order of
+operations may round where the C's own happens not to), m the median magnitude of the output's non-zero elements, and σ
+its standard deviation. The error of a candidate is its distance from the C's value or from w, whichever is less. The
+upper limit keeps a wholly wrong output (zeros, a constant) from
 passing where the C itself is badly conditioned. A NaN or an infinity must be where the reference has it, and only
 there; where the builds of the same width disagree on that (an overflow on the way that another order of operations
 avoids), a candidate may side with any of them, within 2 % of its value.
@@ -36,6 +39,7 @@ class BudgetConfig:
     Attributes:
         nearest: Factor on the largest error of a build that rounds to nearest.
         directed: Factor on the largest error of a build that rounds upward or downward.
+        condition: Factor on the effect of moving the inputs.
         ulps: Units in the last place of the element itself: what libraries of functions may differ by (CUDA's manual
             gives up to 9 for single functions).
         spread_ulps: Units in the last place of the output's median magnitude.
@@ -50,11 +54,12 @@ class BudgetConfig:
 
     nearest: float = 8.0
     directed: float = 1.0
+    condition: float = 16.0
     ulps: float = 16.0
     spread_ulps: float = 2.0
     subnormals: float = 4.0
     cap: float = 0.02
-    cap_magnitude: float = 0.001
+    cap_magnitude: float = 0.01
     integer_factor: float = 2.0
     integer_share: float = 0.01
     sane: float = 0.05
@@ -137,12 +142,15 @@ class Builds:
         contracted: With multiplications and additions fused.
         nearest: Others that round to nearest.
         directed: Those that round upward or downward.
+        moved: The widened build (or, without one, the plain build) with every float input moved by one unit in the
+            last place.
     """
 
     wide: Value | None = None
     contracted: Value | None = None
     nearest: tuple[Value, ...] = ()
     directed: tuple[Value, ...] = ()
+    moved: tuple[Value, ...] = ()
 
 
 def leaves(values: Value, path: str = "") -> list[Leaf]:
@@ -169,19 +177,25 @@ def expect(name: str, plain: Value, builds: Builds, config: BudgetConfig = BUDGE
             directed = [leaves(b)[index].values for b in builds.directed]
             if contracted is not None:
                 nearest.append(contracted)
-            parts.append(float_part(own, wide, nearest, directed, config))
+            moved = [leaves(b)[index].values for b in builds.moved]
+            parts.append(float_part(own, wide, nearest, directed, moved, config))
         else:
             parts.append(_integer_part(own, [b for b in (contracted, wide) if b is not None], config))
     return ExpectedOutput(name, plain, tuple(parts))
 
 
 def float_part(
-    own: Leaf, wide: Value | None, nearest: Sequence[Value], directed: Sequence[Value], config: BudgetConfig = BUDGET
+    own: Leaf,
+    wide: Value | None,
+    nearest: Sequence[Value],
+    directed: Sequence[Value],
+    moved: Sequence[Value] = (),
+    config: BudgetConfig = BUDGET,
 ) -> Part:
     """The budget of a float component; see the module's docstring."""
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
-        wide = None
+        wide, moved = None, ()
     truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
     info = np.finfo(plain.dtype)
     unit = float(info.eps)
@@ -190,9 +204,10 @@ def float_part(
         magnitude = np.where(counted, np.abs(truth), 0)
         rounding = config.nearest * _largest([plain, *nearest], truth)
         bias = config.directed * _largest(directed, truth)
+        condition = config.condition * _largest(moved, truth)
         typical, deviation = _typical(magnitude), _deviation(truth[counted])
         floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
-        allowed = np.maximum(rounding, bias) + floor + config.spread_ulps * unit * typical
+        allowed = np.maximum(np.maximum(rounding, bias), condition) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
     differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
