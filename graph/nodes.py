@@ -7,6 +7,8 @@ of what it found, and is repeated whenever a resumed run passes the node again.
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import threading
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -162,22 +164,20 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
 async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Message, ...]) -> Proposal:
     context, turn = runtime.context, state["turn"]
     loop = asyncio.get_running_loop()
+    # The stream belongs to this node; tokens may come from a thread, or from another task that serves a batch.
+    here = contextvars.copy_context()
 
     def tell(text: str) -> None:
-        data = {"text": text}
-        at = context.deps.clock()
+        data, at = {"text": text}, context.deps.clock()
         runtime.stream_writer(Event(EventKind.TOKEN, context.run, at, context.trajectory, turn, "generate", data))
 
     def on_token(text: str) -> None:
-        try:
-            here = asyncio.get_running_loop() is loop
-        except RuntimeError:  # a policy may stream from a thread of its own
-            here = False
-        if here:
-            tell(text)
+        if threading.get_ident() == thread:
+            here.run(tell, text)
         else:
-            loop.call_soon_threadsafe(tell, text)
+            loop.call_soon_threadsafe(tell, text, context=here)
 
+    thread = threading.get_ident()
     request = ProposalRequest(
         messages=messages,
         task=context.task,

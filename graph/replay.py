@@ -1,4 +1,7 @@
-"""The event stream of a stored run, rebuilt from the store: what the live run told, but for its tokens."""
+"""The event stream of a stored run, rebuilt from the store.
+
+It is what the live run told, but for tokens, and for the beginning of a step that never finished.
+"""
 
 from __future__ import annotations
 
