@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cudaperf_agent.features import builtin_calls
-from cudaperf_agent.features.clang_cuda import K, Node
+from cudaperf_agent.features.clang_cuda import Node
+from cudaperf_agent.features.cursor_kinds import K
 from cudaperf_agent.features.expressions import Evaluator
 from cudaperf_agent.features.functions import Definition, arguments_of
 from cudaperf_agent.features.model import ORDER
@@ -119,7 +120,7 @@ class CallEvaluator(Evaluator):
         return self._of_type(kind, pointer.root, pointer.offset.mask, data=True)
 
     def _tensor(self, node: Node, name: str, arguments: list[Node]) -> Value:
-        """`wmma`: a warp moves a tile row by row, so a load is one access of stride 1; a thread does its share of the product."""
+        """`wmma`: a warp moves a tile row by row, so a load is one access of stride 1; a thread does its share."""
         if name == "mma_sync":
             operations = 2 * _MMA_DEFAULT // _WARP_THREADS
             if self.on_device:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cudaperf_agent.features.clang_cuda import K, Node
+from cudaperf_agent.features.clang_cuda import Node
+from cudaperf_agent.features.cursor_kinds import K
 from cudaperf_agent.features.libclang import Cursor, is_null, library
 
 LOOPS = frozenset({K.FOR, K.WHILE, K.DO, K.FOR_RANGE})
@@ -81,9 +82,9 @@ class Definitions:
                 template = library().clang_getSpecializedCursorTemplate(cursor)
                 if is_null(template):
                     return None
-        if not node.unit.in_source(cursor):
+        if node.kind != K.LAMBDA and not node.unit.in_source(cursor):
             return None
-        tree = node.unit.tree(Node(cursor, cursor._kind_id, node.unit))
+        tree = node if node.kind == K.LAMBDA else node.unit.tree(Node(cursor, cursor._kind_id, node.unit))
         body = next((c for c in tree.children if c.kind == K.COMPOUND), None)
         if body is None and node.kind != K.LAMBDA:
             template = library().clang_getSpecializedCursorTemplate(cursor)

@@ -1,4 +1,4 @@
-"""What neighbouring threads see: the stride of an address along `threadIdx.x`, and whether a condition splits a warp."""
+"""What neighbouring threads see: the stride of an address along `threadIdx.x`, whether a condition splits a warp."""
 
 from __future__ import annotations
 

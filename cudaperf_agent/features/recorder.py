@@ -50,7 +50,16 @@ class Recorder:
     tensor: int = 0
 
     def access(
-        self, node: Node, pointer: Pointer, width: int, unit: int, store: bool, depth: int, weight: int, space: Space
+        self,
+        node: Node,
+        pointer: Pointer,
+        width: int,
+        unit: int,
+        vector: bool,
+        store: bool,
+        depth: int,
+        weight: int,
+        space: Space,
     ) -> None:
         """Note one load or store.
 
@@ -59,6 +68,7 @@ class Recorder:
             pointer: The address.
             width: Bytes moved.
             unit: Bytes that one machine access moves; a struct that is not aligned to its size goes member by member.
+            vector: Whether several values move as one.
             store: Whether it writes.
             depth: Loops around it.
             weight: Its weight.
@@ -91,6 +101,7 @@ class Recorder:
                 root=pointer.root,
                 address=str(pointer.offset),
                 warp_rows=rows,
+                vector=vector,
             )
         )
 

@@ -1,4 +1,4 @@
-"""What an expression can be worth to the analysis: an integer formula, a pointer, a record, a function, or just a mask."""
+"""What an expression can be worth to the analysis: an integer formula, a pointer, a record, a function, a mask."""
 
 from __future__ import annotations
 

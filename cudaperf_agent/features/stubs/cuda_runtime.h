@@ -211,8 +211,8 @@ template <class T> __device__ void __stwt(T *, typename __same<T>::type);
 __device__ size_t __cvta_generic_to_shared(const void *);
 
 extern "C" {
-#define __F1(f) __HD float f##f(float) noexcept; __HD double f(double) noexcept;
-#define __F2(f) __HD float f##f(float, float) noexcept; __HD double f(double, double) noexcept;
+#define __F1(name) __HD float name##f(float) noexcept; __HD double name(double) noexcept;
+#define __F2(name) __HD float name##f(float, float) noexcept; __HD double name(double, double) noexcept;
 __F1(sqrt) __F1(rsqrt) __F1(cbrt) __F1(rcbrt) __F1(exp) __F1(exp2) __F1(exp10) __F1(expm1) __F1(log) __F1(log2) __F1(log10)
 __F1(log1p) __F1(sin) __F1(cos) __F1(tan) __F1(asin) __F1(acos) __F1(atan) __F1(sinh) __F1(cosh) __F1(tanh) __F1(asinh)
 __F1(acosh) __F1(atanh) __F1(erf) __F1(erfc) __F1(lgamma) __F1(tgamma) __F1(floor) __F1(ceil) __F1(round) __F1(trunc)
@@ -255,12 +255,13 @@ __O1(sqrt) __O1(rsqrt) __O1(exp) __O1(exp2) __O1(log) __O1(log2) __O1(log10) __O
 __O1(acos) __O1(atan) __O1(sinh) __O1(cosh) __O1(tanh) __O1(erf) __O1(floor) __O1(ceil) __O1(round) __O1(trunc) __O1(fabs) __O1(cbrt)
 __O2(pow) __O2(fmod) __O2(fmin) __O2(fmax) __O2(atan2) __O2(hypot)
 __HD float pow(float, int); __HD double pow(double, int); __HD float fma(float, float, float);
-extern "C" int printf(const char *, ...);
-extern "C" void *malloc(size_t);
-extern "C" void free(void *);
-extern "C" void *memcpy(void *, const void *, size_t) noexcept;
-extern "C" void *memset(void *, int, size_t) noexcept;
-extern "C" __device__ void __assertfail();
+extern "C" {
+__HD int printf(const char *, ...);
+__HD void *malloc(size_t);
+__HD void free(void *);
+__HD void *memcpy(void *, const void *, size_t) noexcept;
+__HD void *memset(void *, int, size_t) noexcept;
+}
 #define assert(x) ((void)0)
 extern "C" { void *calloc(size_t, size_t); void *realloc(void *, size_t); void exit(int); void abort(); char *getenv(const char *); int atoi(const char *); double atof(const char *); int rand(); void srand(unsigned); }
 extern "C" { size_t strlen(const char *) noexcept; int strcmp(const char *, const char *) noexcept; int memcmp(const void *, const void *, size_t) noexcept; void *memmove(void *, const void *, size_t) noexcept; char *strcpy(char *, const char *) noexcept; }
