@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.base import Policy
     from cudaperf_agent.policies.openai import EndpointConfig
+    from cudaperf_agent.reward.composite import Reward
     from cudaperf_agent.store.repository import Store
     from cudaperf_agent.tasks.model import Task
     from graph.context import Assessment, Deps
@@ -223,13 +224,25 @@ def make_deps(policy: Policy, verifier: Verifier, store: Store, *, compact: bool
 def assess(task: Task, source: str, verdict: Verdict) -> Assessment:
     """Features, hints and reward of a candidate."""
     from cudaperf_agent.features.extract import extract
+    from cudaperf_agent.features.hints import hints
+    from cudaperf_agent.reward.composite import score
     from graph.context import Assessment
 
-    del task
     if not source:
-        return Assessment()
-    features = extract(source)
-    return Assessment({**features.values, "extended": features.extended})
+        reward = score(verdict, None, None)
+        return Assessment(reward=_reward(reward))
+    features = extract(source, entry=task.name)
+    # The ranker is trained, not written: until an artefact is there, R_str is 0.
+    reward = score(verdict, features, None)
+    told = {**features.values, "extended": features.extended, "missing": list(features.missing)}
+    return Assessment(told, tuple(asdict(hint) for hint in hints(features)), _reward(reward))
+
+
+def _reward(reward: Reward | None) -> dict[str, Any] | None:
+    if reward is None:
+        return None
+    parts = {"total": reward.total, "verifiable": reward.verifiable.value, "structural": reward.structural}
+    return {**parts, "preset": reward.preset, "flags": list(reward.flags)}
 
 
 def write_feedback(verdict: Verdict, assessment: Assessment) -> str:

@@ -16,15 +16,21 @@ if TYPE_CHECKING:
 def features(
     file: Annotated[Path, typer.Argument(metavar="FILE.cu", help="The CUDA source.")], as_json: JsonFlag = False
 ) -> int:
-    """Print the structural features of a CUDA source, and where they come from."""
+    """Print the structural features of a CUDA source, where they come from, and what they hint at."""
+    from dataclasses import asdict
+
     from cudaperf_agent.cli.compose import read_text
     from cudaperf_agent.features.extract import extract
+    from cudaperf_agent.features.hints import hints
 
     found = extract(read_text(file, "the CUDA source"))
+    told = hints(found)
     if as_json:
-        put_json({"features": found.to_dict()})
+        put_json({"features": found.to_dict(), "hints": [asdict(hint) for hint in told]})
         return 0
     put(table([(name, f"{value:.4g}", _from(found, name)) for name, value in found.values.items()]))
+    for hint in told:
+        put(f"{file}:{hint.line or 1}: {hint.message}")
     for gap in found.gaps:
         put(f"{file}:{gap.line or 1}: not known ({', '.join(gap.features)}): {gap.reason}")
     return 0
