@@ -97,7 +97,7 @@ def build_report(translation: Translation, written: dict[str, Path]) -> dict[str
         "policy": translation.policy,
         "backend": result.summary.backend,
         "task": _task(task),
-        "assumptions": list(task.assumptions),
+        "assumptions": list(assumptions(task)),
         "candidate": None
         if best is None
         else {
@@ -123,7 +123,7 @@ def summary(translation: Translation, written: dict[str, Path]) -> str:
     rows = [
         ("made", f"{task.name} of {task.path}, by {by}, turn {best.turn + 1}"),
         ("verified", verified_text(best.verdict)),
-        ("assumed", "; ".join(a.rstrip(".") for a in task.assumptions) or "nothing that the file does not say"),
+        ("assumed", "; ".join(a.rstrip(".") for a in assumptions(task)) or "nothing that the file does not say"),
         *speed_rows(best.verdict),
         ("files", ", ".join(str(p) for p in written.values())),
     ]
@@ -132,6 +132,14 @@ def summary(translation: Translation, written: dict[str, Path]) -> str:
         note = f"turn {first + 1} was the first choice and failed the hidden cases; this is the next best"
         rows.insert(1, ("note", note))
     return "\n".join(f"{name + ':':<10}{text}" for name, text in rows)
+
+
+def assumptions(task: Task) -> tuple[str, ...]:
+    """What was taken for granted though the file does not say it: of the task, and of how the drop-in copies."""
+    written = [p.name for p in task.buffers if p.written]
+    if len(task.buffers) < 2 or not written:
+        return task.assumptions
+    return (*task.assumptions, f"what {' and '.join(written)} points to does not overlap the other buffers")
 
 
 def verified_text(verdict: Verdict) -> str:

@@ -61,8 +61,8 @@ class OpenAIPolicy:
 
     @property
     def name(self) -> str:
-        """``openai:MODEL``."""
-        return f"openai:{self._model_name or 'default'}"
+        """``openai:MODEL``; ``openai`` while the endpoint has not been asked what it serves."""
+        return f"openai:{self._model_name}" if self._model_name else "openai"
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` completions; one is streamed to `request.on_token` if that is set.

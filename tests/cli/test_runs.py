@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from cli_process import Cli
 from told_verifier import ToldVerifier, answer
 
 from cudaperf_agent.cli import compose
+from tests.policies.chat_server import serving
 
 EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
 
@@ -47,6 +49,7 @@ def test_a_translation_writes_files_and_a_summary(cli: Cli, saxpy: Path, tmp_pat
     assert "4 of 4 hidden cases" in lines["verified"]
     assert "CPU emulator" in lines["verified"]
     assert "loops" in lines["assumed"]
+    assert "y points to does not overlap" in lines["assumed"]
     assert "no GPU" in lines["speed"]
     assert "times as fast" not in done.out + done.err
     text = (out / "saxpy.cu").read_text()
@@ -109,16 +112,6 @@ def test_passing_the_visible_cases_alone_is_no_success(cli: Cli, saxpy: Path, tm
     assert not (tmp_path / "saxpy.cu").exists()
 
 
-def test_the_next_best_is_taken_and_told(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
-    policy = script(tmp_path, answer("correct", hidden="wrong"), answer("correct", number=1))
-    done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--turns", "2")
-    if done.code == 1:
-        # Untimed, the search ends at the first correct candidate: there is no next best.
-        assert "hidden" in done.err
-        return
-    assert "turn 1 was the first choice and failed the hidden cases" in done.out
-
-
 def test_the_next_best_is_taken_and_told_on_gpu(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     policy = script(tmp_path, answer("correct", hidden="wrong"), answer("correct", number=1))
     done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--turns", "2")
@@ -139,6 +132,35 @@ def test_a_spent_time_budget_ends_in_4(cli: Cli, saxpy: Path, tmp_path: Path) ->
     done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--time-budget", "0.000001")
     assert done.code == 4
     assert "--time-budget" in done.err
+
+
+def test_an_endpoint_that_is_not_there_ends_in_3_and_can_be_resumed(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__RETRIES", "0")
+        done = cli("translate", saxpy, "--policy", "openai", "--out", tmp_path, "--json")
+    assert done.code == 3
+    assert done.json["error"]["kind"] == "backend"
+    assert "CUDAPERF_ENDPOINT__URL" in done.json["error"]["hint"]
+    assert "cudaperf resume" in done.json["error"]["hint"]
+    with serving(answer("correct")) as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        again = cli("resume", "latest", "--out", tmp_path)
+        assert {r["model"] for r in server.requests} == {"small-model"}
+    assert again.code == 0, again.err
+    assert (tmp_path / "saxpy.cu").exists()
+
+
+def test_auto_says_that_the_endpoint_is_not_used(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(key="right") as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        done = cli("translate", saxpy, "--out", tmp_path, "--turns", "1")
+    assert "is not used: it answers with status 401; taking the variants" in done.err
 
 
 @pytest.mark.parametrize(

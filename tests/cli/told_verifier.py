@@ -42,7 +42,8 @@ class ToldVerifier:
 
     async def test(self, task: Task, source: str, *, hidden: bool = False) -> Verdict:
         words = source.splitlines()[0].split(maxsplit=3)
-        status = Status(words[2] if hidden else words[1])
+        told = words[2] if hidden else words[1]
+        status = Status(told) if told in list(Status) else Status.WRONG
         message = words[3] if len(words) > 3 else ("" if status is Status.CORRECT else "y differs")
         passed = 4 if status is Status.CORRECT else 1
         device = "NVIDIA H200" if self.gpu else ""
