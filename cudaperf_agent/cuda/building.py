@@ -43,7 +43,7 @@ class Built:
             form=self.dropin.form,
             diagnostics=self.compiled.diagnostics,
             profile={"ptxas": kernels} if kernels else {},
-            seconds={"compile": self.compiled.seconds},
+            seconds={"compile": 0.0 if self.compiled.cached else self.compiled.seconds},
         )
 
 
@@ -61,11 +61,14 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
         where = f"line {finding.line}: " if finding.line else ""
         return Verdict(Status.CHEAT, where + finding.message, dropin.form)
     linked = None if dropin.form == "program" else linked_c(task, dropin)
-    compiled, emulated = await asyncio.gather(
-        _nvcc(place, dropin.cu, lines, linked, dropin.form), _emulated(place, dropin.cu, linked)
-    )
-    if not compiled.ok:
-        return _compile_error(compiled.diagnostics, dropin.form)
+    emulating = asyncio.create_task(_emulated(place, dropin.cu, linked))
+    try:
+        compiled = await _nvcc(place, dropin.cu, lines, linked, dropin.form)
+        if not compiled.ok:
+            return _compile_error(compiled.diagnostics, dropin.form)
+        emulated = await emulating
+    finally:
+        emulating.cancel()  # what nvcc refuses need not be built
     if emulated.artefact is None and place.gpu is None:
         return _not_emulated(emulated, dropin.form)
     return Built(dropin, compiled, emulated)
@@ -92,7 +95,9 @@ async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated
     if len(text.encode()) > place.config.compile.source_bytes:
         return Emulated(None, (), "the source is too long", 0.0)
     async with place.compiling:
-        return await build_emulated(text, linked, wrap=place.sandbox.wrap, version=__version__)
+        return await build_emulated(
+            text, linked, wrap=place.sandbox.wrap, limits=place.config.compile.limits, version=__version__
+        )
 
 
 def _missing_entry(task: Task) -> str:

@@ -16,18 +16,18 @@ import numpy as np
 
 from cudaperf_agent.cuda import emulator
 from cudaperf_agent.cuda.compile import CANDIDATE_FILE, LINKED_FILE
+from cudaperf_agent.cuda.emulator.compiler import precompiled_headers
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
 from cudaperf_agent.cuda.verdict import Diagnostic
-from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.execution.native import Wrap, call_native
 from cudaperf_agent.execution.paths import cache_dir
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.program import run_program
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
-REPORT_MARK = "cudaperf-emulator-report: "
-SUPPRESS_VARIABLE = "CUDAPERF_EMULATOR_SUPPRESS"
-"""Name of a kernel whose launches the emulator leaves out."""
+_REPORT_TO_STDERR = {"CUDAPERF_EMULATOR_REPORT": "-"}
+_LINK_LIMITS = Limits(seconds=60.0, memory=2 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,19 @@ class RunPlan:
     """
 
     fill: int = 0xFF
-    order: str = "forward"
+    order: emulator.Order = "forward"
     seed: int = 0
     suppress: str | None = None
 
 
 async def build_emulated(
-    text: str, linked: str | None, *, wrap: Wrap | None, mode: str = "check", version: str = ""
+    text: str,
+    linked: str | None,
+    *,
+    wrap: Wrap | None,
+    limits: Limits,
+    mode: emulator.Mode = "check",
+    version: str = "",
 ) -> Emulated:
     """Build for the emulator, or take it from the cache.
 
@@ -73,6 +79,7 @@ async def build_emulated(
         text: The ``.cu`` to link, wrapper included; a whole program where `linked` is `None`.
         linked: C text from `link.linked_c`.
         wrap: The sandbox of the compiler.
+        limits: Of the compiler.
         mode: ``check`` finds memory errors and races, ``fast`` does not.
         version: Of the emulator; another one builds anew.
     """
@@ -81,13 +88,18 @@ async def build_emulated(
     known = await asyncio.to_thread(_load, home)
     if known is not None:
         return known
+    # Made once per machine, which takes seconds: not on the event loop.
+    await asyncio.to_thread(emulator.runtime_library, mode)
+    await asyncio.to_thread(precompiled_headers, mode)
     home.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="building-", dir=home.parent))
     try:
         extra = []
         if linked is not None:
-            (folder / LINKED_FILE).write_text(linked)
-            extra = [folder / LINKED_FILE]
+            made = await _compiled_c(linked, folder, wrap)
+            if isinstance(made, Emulated):
+                return made
+            extra = [made]
         loop = asyncio.get_running_loop()
         started = loop.time()
         built = await emulator.build(
@@ -95,18 +107,31 @@ async def build_emulated(
             path_name=CANDIDATE_FILE,
             extra=extra,
             folder=folder,
-            mode="check" if mode == "check" else "fast",
+            mode=mode,
             program=linked is None,
             wrap=wrap,
+            limits=emulator.BuildLimits(limits.seconds, limits.memory),
         )
         artefact = built.program if linked is None else built.library
         result = Emulated(artefact, tuple(built.diagnostics), built.unsupported, loop.time() - started)
-        return await asyncio.to_thread(_keep, home, folder, result)
+        # A failure is not kept: it may be the machine's, and is quick to find again.
+        return result if artefact is None else await asyncio.to_thread(_keep, home, result)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _keep(home: Path, folder: Path, result: Emulated) -> Emulated:
+async def _compiled_c(linked: str, folder: Path, wrap: Wrap | None) -> Path | Emulated:
+    source, made = folder / LINKED_FILE, folder / "linked.o"
+    source.write_text(linked)
+    argv = [shutil.which("gcc") or "gcc", "-O1", "-g", "-fPIC", "-w", "-c", "-o", str(made), str(source)]
+    child = await run_child(wrap(argv, folder) if wrap else argv, limits=_LINK_LIMITS, cwd=folder)
+    if child.ok and made.exists():
+        return made
+    said = child.stderr.decode("utf-8", "replace").strip()
+    return Emulated(None, (), f"the C part of the file does not compile: {said[:300]}", child.seconds)
+
+
+def _keep(home: Path, result: Emulated) -> Emulated:
     kept = Path(tempfile.mkdtemp(prefix="keeping-", dir=home.parent))
     record = asdict(result)
     record["artefact"] = result.artefact.name if result.artefact else None
@@ -139,9 +164,7 @@ async def run_emulated(
 ) -> CaseRuns:
     """Run all cases in one child (a program: one child per case) and read what the emulator reports."""
     assert built.artefact is not None
-    env = dict(emulator.environment(plan.order, plan.seed))  # type: ignore[arg-type]
-    if plan.suppress is not None:
-        env[SUPPRESS_VARIABLE] = plan.suppress
+    env = emulator.environment(plan.order, plan.seed, plan.suppress)
     if task.mode == "program":
         return await _run_programs(built.artefact, task, cases, env, limits, wrap)
     run = await call_native(
@@ -165,12 +188,11 @@ async def _run_programs(
     """One child per input; the report comes at the end of standard error."""
     runs: list[CaseRun] = []
     for case in cases:
-        child = await run_program(program, case, wrap=wrap, limits=limits, env=env)
-        said = child.stderr.decode("utf-8", "replace")
-        _, _, report = said.rpartition(REPORT_MARK)
+        child = await run_program(program, case, wrap=wrap, limits=limits, env={**env, **_REPORT_TO_STDERR})
+        report = child.stderr.decode("utf-8", "replace")
         outputs = {"stdout": np.frombuffer(child.stdout, np.uint8), "exit": np.array(child.returncode)}
         ended = child.timed_out or child.out_of_memory or child.returncode < 0
-        if ended and not report:
+        if ended:
             return CaseRuns(tuple(runs), None, child)
         runs.append(_case_run(outputs, child.seconds, report, False))
     return CaseRuns(tuple(runs), None, replace(child, returncode=0))
@@ -178,14 +200,14 @@ async def _run_programs(
 
 def _case_run(outputs: dict[str, Any], seconds: float, text: str, underrun: bool) -> CaseRun:
     report = emulator.parse_report(text)
-    stats = report.stats
     return CaseRun(
         outputs=outputs,
         seconds=seconds,
         underrun=underrun,
-        reports=tuple(report.reports),
+        reports=report.reports,
+        notes=report.notes,
         unsupported=report.unsupported,
-        launches=stats.launches,
-        threads=stats.widest,
-        kernels=stats.kernels,
+        launches=report.stats.get("launches", 0),
+        threads=report.stats.get("widest", 0),
+        kernels=report.kernels,
     )

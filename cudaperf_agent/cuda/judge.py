@@ -15,12 +15,11 @@ from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Case, Comparison, Mismatch, Task, Value
 
-# Findings that are defects but make no result doubtful.
-_HARMLESS = frozenset({"leak"})
 _LAUNCH = frozenset({"launch-config"})
 _DROPIN_MESSAGE = re.compile(
     r"^(?P<name>\w+): (?P<step>launching|running|allocating[^:]*|copying[^:]*): (?P<text>.*)$", re.M
 )
+_TOO_LONG = "the launch timed out"  # cudaErrorLaunchTimeout
 _RUNNER_CANNOT_LOAD = 71
 _RUNNER_FAULT = 128
 
@@ -33,7 +32,8 @@ class CaseRun:
         outputs: By name, as `tasks.compare` takes them.
         seconds: By the child's clock.
         underrun: Bytes before a buffer were changed.
-        reports: Findings of a checker.
+        reports: Findings of a checker that make the run wrong.
+        notes: Findings that do not.
         unsupported: What the emulator could not do, `None` if nothing.
         launches: Kernel launches, `None` where they cannot be counted.
         threads: Threads of the widest launch.
@@ -44,6 +44,7 @@ class CaseRun:
     seconds: float
     underrun: bool = False
     reports: tuple[Report, ...] = ()
+    notes: tuple[Report, ...] = ()
     unsupported: str | None = None
     launches: int | None = None
     threads: int = 0
@@ -65,7 +66,7 @@ def judge(task: Task, cases: Sequence[Case], expected: Sequence[Expected], resul
     failures: list[Verdict] = []
     reports: dict[tuple[str, int | None, str], Report] = {}
     for case, wanted, run in zip(cases, expected, result.runs, strict=False):
-        for report in run.reports:
+        for report in (*run.reports, *run.notes):
             key = (report.kind, report.line, report.message if report.line is None else "")
             known = reports.get(key)
             reports[key] = replace(known, count=known.count + report.count) if known else report
@@ -100,9 +101,8 @@ _PRECEDENCE = (
 def _failure(task: Task, case: Case, run: CaseRun, comparison: Comparison) -> Verdict | None:
     if run.unsupported is not None:
         return _failed(Status.UNSUPPORTED, task, case, f"the emulator cannot run this: {run.unsupported}")
-    serious = [r for r in run.reports if r.kind not in _HARMLESS]
-    if serious:
-        first = serious[0]
+    if run.reports:
+        first = run.reports[0]
         status = Status.LAUNCH_ERROR if first.kind in _LAUNCH else Status.MEMORY_ERROR
         place = f" (line {first.line})" if first.line else ""
         right = ", although the output is right" if comparison.ok else ""
@@ -159,6 +159,7 @@ def _ended_early(task: Task, cases: Sequence[Case], result: CaseRuns) -> Verdict
     own = _DROPIN_MESSAGE.search(said)
     if own:
         kind = Status.LAUNCH_ERROR if own.group("step") in ("launching", "running") else Status.CRASH
+        kind = Status.TIMEOUT if _TOO_LONG in own.group("text") else kind
         return _failed(kind, task, case, f"CUDA error while {own.group('step')}: {own.group('text')}")
     number = _signal_of(child.returncode)
     if number:

@@ -86,6 +86,9 @@ class Sandbox:
 
         Absolute paths on the command line, alone or behind ``-I``, ``-L`` and the like, stay readable.
         """
+        if self.own_user and not all(_others_may_read(p, self.kind == "bubblewrap") for p in _named_paths(argv)):
+            _hand_over(folder, os.geteuid())
+            return replace(self, own_user=False).wrap(argv, folder)
         command = self._unprivileged(list(argv), folder)
         if self.kind == "bubblewrap":
             command = self._bubblewrap(command, argv, folder)
@@ -99,8 +102,7 @@ class Sandbox:
         entered = [*_found("env", f"--chdir={folder}"), *argv]
         limited = [*_found("prlimit", f"--nproc={self.limits.processes}", "--core=0"), *entered]
         user: list[str] = []
-        readable = self.kind == "bubblewrap" or all(_others_may_read(p) for p in _named_paths(argv))
-        if self.own_user and readable:
+        if self.own_user:
             number = str(self.limits.first_user + secrets.randbelow(self.limits.users))
             _hand_over(folder, int(number))
             user = [f"--reuid={number}", f"--regid={number}", "--clear-groups", "--bounding-set=-all"]
@@ -247,9 +249,8 @@ def _named_paths(argv: Sequence[str]) -> list[Path]:
                 and "\n" not in rest
                 and len(rest) < os.pathconf("/", "PC_PATH_MAX")
             ):
-                path = Path(rest)
-                if path.exists():
-                    found.append(path)
+                # A header may be there in its precompiled form only.
+                found += [path for path in (Path(rest), Path(f"{rest}.gch")) if path.exists()]
                 break
     return found
 
@@ -270,6 +271,8 @@ def _inside(path: Path, folder: Path) -> bool:
     return path == folder or folder in path.parents
 
 
-def _others_may_read(path: Path) -> bool:
-    places = [path, *path.resolve().parents]
-    return all(os.stat(p).st_mode & 0o005 == 0o005 or (p == path and os.stat(p).st_mode & 0o004) for p in places)
+def _others_may_read(path: Path, shown: bool) -> bool:
+    """Whether another user can get at it: by its own mode where a mount shows it, else along its whole path too."""
+    places = [path] if shown else [path, *path.resolve().parents]
+    wanted = {place: 0o005 if place.is_dir() else 0o004 for place in places}
+    return all(place.stat().st_mode & bits == bits for place, bits in wanted.items())

@@ -50,9 +50,9 @@ def _declarations(file: CFile, entry: Function) -> Iterator[_Text]:
     """The text of each declaration of the entry, with what stands before it, up to ``;`` or ``{``."""
     data = file.unit.source.encode()
     previous = 0
-    for cursor in file.unit.top_level():
-        if cursor.kind.name == "MACRO_DEFINITION" or cursor.kind.name.endswith(("EXPANSION", "DIRECTIVE")):
-            continue
+    if "access" not in file.unit.source:
+        return
+    for cursor in file.unit.own(file.unit.declarations):
         end = cursor.extent.end.offset
         if cursor.kind.name == "FUNCTION_DECL" and cursor.spelling == entry.name:
             body = next((c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT"), None)

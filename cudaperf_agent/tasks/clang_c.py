@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +19,46 @@ STANDARD = "gnu17"
 _EVAL_INT, _EVAL_FLOAT = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
 class Unit:
     """A parsed file.
 
     Attributes:
         source: The text that was parsed.
         path: Its name in messages.
-        cursor: libclang's cursor of the translation unit (keeps the unit alive).
+        declarations: libclang cursors of all declarations, headers' included, in order.
+        macros: Cursors of the macro definitions by name, the last of each.
     """
 
-    source: str
-    path: str
-    cursor: Any
+    def __init__(self, source: str, path: str, cursor: Any) -> None:
+        from clang.cindex import CursorKind
+
+        self.source = source
+        self.path = path
+        self.declarations: list[Any] = []
+        self.macros: dict[str, Any] = {}
+        for child in cursor.get_children():
+            kind = child.kind
+            if kind == CursorKind.MACRO_DEFINITION:
+                self.macros[child.spelling] = child
+            elif not kind.is_preprocessing():
+                self.declarations.append(child)
 
     def at(self, line: int | None) -> str:
         """``file:line`` for an error."""
         return f"{self.path}:{line}" if line else self.path
 
-    def top_level(self) -> list[Any]:
-        """Declarations and macro definitions that are written in the file itself, in order."""
-        return [c for c in self.cursor.get_children() if in_file(c, self.path)]
+    def own(self, cursors: Iterable[Any]) -> list[Any]:
+        """Those that are written in the file itself rather than in a header."""
+        return [c for c in cursors if (file := c.location.file) is not None and file.name == self.path]
+
+    @functools.cached_property
+    def declared_functions(self) -> dict[str, Any]:
+        """The first declaration of each function, by name."""
+        found: dict[str, Any] = {}
+        for cursor in self.declarations:
+            if cursor.kind.name == "FUNCTION_DECL":
+                found.setdefault(cursor.spelling, cursor)
+        return found
 
 
 def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: Sequence[str] = ()) -> Unit:
@@ -109,10 +127,11 @@ def system_includes() -> tuple[str, ...]:
     return tuple(folder for folder in folders if Path(folder).is_dir())
 
 
-def in_file(cursor: Any, path: str) -> bool:
-    """Whether a cursor is written in the main file rather than in a header."""
-    file = cursor.location.file
-    return file is not None and file.name == path
+def in_system_header(cursor: Any) -> bool:
+    """Whether a cursor is written in a header of the compiler or the system."""
+    from clang.cindex import conf
+
+    return bool(conf.lib.clang_Location_isInSystemHeader(cursor.location))
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from cudaperf_agent.tasks.clang_c import (
     Unit,
     binary_operator,
     evaluate_constant,
+    in_system_header,
     unary_operator,
 )
 
@@ -176,12 +177,10 @@ class CFile:
 
 def read_file(unit: Unit) -> CFile:
     """Build the tree of everything that is not in a system header."""
-    from clang.cindex import conf
-
     functions: dict[str, Function] = {}
     variables: dict[int, Variable] = {}
-    for cursor in unit.cursor.get_children():
-        if cursor.location.file is None or conf.lib.clang_Location_isInSystemHeader(cursor.location):
+    for cursor in unit.declarations:
+        if cursor.location.file is None or in_system_header(cursor):
             continue
         if cursor.kind.name == "FUNCTION_DECL" and cursor.is_definition():
             functions[cursor.spelling] = _function(cursor, unit.path)

@@ -1,6 +1,7 @@
 // cheat: 8 caches its output by pointer
 // task: saxpy
-// expect: wrong
+// expect: wrong correct
+// (correct where no address is handed out twice, as on the emulator: then every call did its work)
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

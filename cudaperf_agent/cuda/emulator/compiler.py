@@ -175,6 +175,7 @@ def _make(command: list[str], output: Path) -> None:
         )
         if done.returncode:
             raise BackendUnavailable(f"the emulator's {output.name} does not compile: {done.stderr.strip()[:600]}")
+        os.chmod(name, 0o755)  # a sandbox may read it as another user
         os.replace(name, output)
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -28,23 +28,27 @@ class EmulatorReport:
         notes: Findings that do not: ``leak`` (device memory that the call did not free), ``race-same-value``
             (unordered writes of one value), ``uninit-copy`` of what looks like padding.
         unsupported: Why the emulator could not tell; then nothing here is a pass.
-        stats: ``launches``, ``blocks``, ``threads``, ``accesses``.
+        stats: ``launches``, ``blocks``, ``threads``, ``accesses``, and ``widest``: threads of the widest launch.
+        kernels: ``kernel@line`` of every launch statement that ran, in order of its first launch.
     """
 
     reports: tuple[Report, ...] = ()
     notes: tuple[Report, ...] = ()
     unsupported: str | None = None
     stats: dict[str, int] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ()
 
 
-def environment(order: Order = "forward", seed: int = 0) -> dict[str, str]:
+def environment(order: Order = "forward", seed: int = 0, suppress: str | None = None) -> dict[str, str]:
     """Environment variables that fix in which order threads and blocks run.
 
     Args:
         order: ``forward``, ``reverse``, or ``random`` (of blocks, and of threads after every barrier).
         seed: Of the random order; the same seed gives the same run.
+        suppress: A ``kernel@line`` (see `EmulatorReport.kernels`) whose launches are left out.
     """
-    return {"CUDAPERF_EMULATOR_ORDER": order, "CUDAPERF_EMULATOR_SEED": str(seed)}
+    variables = {"CUDAPERF_EMULATOR_ORDER": order, "CUDAPERF_EMULATOR_SEED": str(seed)}
+    return variables if suppress is None else {**variables, "CUDAPERF_EMULATOR_SUPPRESS": suppress}
 
 
 def parse_report(text: str) -> EmulatorReport:
@@ -60,6 +64,7 @@ def parse_report(text: str) -> EmulatorReport:
         data = json.loads(body)
         findings = [_Finding.read(f) for f in data["findings"]]
         stats = {str(k): int(v) for k, v in data["stats"].items()}
+        kernels = tuple(str(k) for k in data["kernels"])
         library, source = str(data["library"]), str(data["source"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return EmulatorReport(unsupported=f"the emulator's report cannot be read: {error!r}")
@@ -72,6 +77,7 @@ def parse_report(text: str) -> EmulatorReport:
         notes=tuple(r for severity, r in made if severity == "note"),
         unsupported=_reason(unsupported) if unsupported else None,
         stats=stats,
+        kernels=kernels,
     )
 
 

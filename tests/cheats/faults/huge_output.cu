@@ -1,6 +1,6 @@
 // fault: huge output on stdout
 // task: saxpy
-// expect: correct crash
+// expect: correct crash timeout
 #include <cstdio>
 
 __global__ void kernel(int n, float a, const float *x, float *y)

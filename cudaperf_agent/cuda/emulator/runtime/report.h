@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace emu {
 
@@ -21,6 +22,8 @@ bool any_error();
 
 struct Statistics {
   uint64_t launches = 0, blocks = 0, threads = 0, accesses = 0;
+  uint64_t widest = 0;              // threads of the widest launch
+  std::vector<std::string> kernels; // "kernel@line" of every launch statement that ran, in order
 };
 extern Statistics statistics;
 
