@@ -15,8 +15,83 @@ from cudaperf_agent.cuda import emulator
 Array = npt.NDArray[Any]
 SIZES = (1, 31, 257, 1000)
 
+
+
+def total(x: Array) -> Array:
+    return np.concatenate([[x.sum(dtype=np.float64)], np.zeros(x.size - 1)])
+
+
+def square(x: Array) -> tuple[Array, Array]:
+    """The largest square matrix in `x`, as float64, and zeros for the whole."""
+    m = int(np.sqrt(x.size))
+    return x[: m * m].reshape(m, m).astype(np.float64), np.zeros(x.size)
+
+
+def stencil(x: Array) -> Array:
+    a, y = square(x)
+    for _ in range(4):
+        p = np.pad(a, 1)
+        a = 0.5 * a + 0.125 * (p[1:-1, :-2] + p[1:-1, 2:] + p[:-2, 1:-1] + p[2:, 1:-1])
+    y[: a.size] = a.ravel()
+    return y
+
+
+def product(x: Array) -> Array:
+    a, y = square(x)
+    y[: a.size] = (a @ a).ravel()
+    return y
+
+
+def scan_blocks(x: Array) -> Array:
+    return np.concatenate([np.cumsum(x[i : i + 64], dtype=np.float64) for i in range(0, x.size, 64)])
+
+
+def histogram(x: Array) -> Array:
+    bins = np.clip(((x + np.float32(4)) * np.float32(2)).astype(np.int32), 0, 15)
+    y = np.zeros(max(x.size, 16))
+    y[:16] = np.bincount(bins, minlength=16)
+    return y[: x.size]
+
+
+def templates(x: Array) -> Array:
+    v = 1 + 2 * x.astype(np.float64) + 0.5 * x.astype(np.float64) ** 2 + 3
+    return (v + 4) * 2 + 1
+
+
+def half_precision(x: Array) -> Array:
+    v = x.astype(np.float16)
+    low, high = v + np.float16(1), v * np.float16(2) + np.float16(1)
+    return (low.astype(np.float64) * 0.5 + high.astype(np.float64)).astype(np.float16).astype(np.float32)
+
+
+def quads(x: Array) -> Array:
+    padded = np.concatenate([x, np.zeros(-x.size % 4, np.float32)]).reshape(-1, 4).astype(np.float64)
+    y = np.repeat(padded.sum(1) + padded.max(1), 4)[: x.size]
+    return y
+
+
+def symbols(x: Array) -> Array:
+    which = np.arange(x.size) % 3
+    return np.array([1, 2, 3])[which] * x.astype(np.float64) + np.array([0, 1, -1])[which] + 0.5
+
+
 REFERENCES: dict[str, Callable[[Array], Array]] = {
+    "atomics": histogram,
+    "cooperative": quads,
+    "half_precision": half_precision,
+    "host_api": lambda x: 4 * x,
+    "intrinsics": lambda x: x,
+    "last_block": total,
+    "locks": lambda x: x,
+    "matmul_tiled": product,
+    "reduce_shared": total,
     "saxpy": lambda x: 2 * x,
+    "scan_blocks": scan_blocks,
+    "stencil_2d": stencil,
+    "symbols": symbols,
+    "templates": templates,
+    "vectors_3d": lambda x: -3 * x,
+    "warp_operations": lambda x: x,
 }
 
 

@@ -27,7 +27,7 @@ _HEADERS = {
     r"cute/.*|cutlass/.*": "CUTLASS",
     r"cublas.*|cusparse.*|cusolver.*|cufft.*|curand.*|cudnn.*|npp.*|nccl.*": "NVIDIA's libraries",
     r"mma\.h": "tensor-core matrix operations (WMMA)",
-    r"cuda_pipeline.*|cooperative_groups/(?:memcpy_async|scan)\.h|cudaTypedefs\.h": "asynchronous copies (cp.async, TMA)",
+    r"cuda_pipeline.*|cooperative_groups/memcpy_async\.h|cudaTypedefs\.h": "asynchronous copies",
     r"cuda_fp8\.h|cuda_fp6\.h|cuda_fp4\.h": "floats of fewer than 16 bits",
     r"texture_.*|surface_.*": "textures and surfaces",
     r"cuda_profiler_api\.h|nvToolsExt\.h|nvtx3/.*|nvrtc\.h|cupti.*": "the profiling and compiler libraries",

@@ -95,7 +95,12 @@ void report_deadlock() {
 // One step for a block in which no thread could run; false if it is stuck.
 bool release_waiting() {
   for (unsigned i = 0; i < run.threads; i++)
-    if (threads[i].state == State::in_warp_operation && complete_warp(i / 32, threads[i].mask)) return true;
+    if (threads[i].state == State::in_warp_operation && threads[i].operation != EMU_ACTIVE &&
+        complete_warp(i / 32, threads[i].mask))
+      return true;
+  for (unsigned i = 0; i < run.threads; i++)
+    if (threads[i].state == State::in_warp_operation && threads[i].operation == EMU_ACTIVE)
+      return complete_active_mask(i / 32, threads[i].line, false);
   if (waiting && waiting + finished == run.threads) {
     complete_barrier();
     return true;

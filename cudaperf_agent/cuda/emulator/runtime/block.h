@@ -51,6 +51,8 @@ void wait_here();
 void spin(int line);
 // Completes the warp operation of a warp whose lanes of `mask` have all arrived (or exited).
 bool complete_warp(unsigned warp, unsigned mask);
+// The same for __activemask(): with `all`, only if every lane that has not exited is there.
+bool complete_active_mask(unsigned warp, int line, bool all);
 
 // "kernel scale, block (0,0,0), thread (5,0,0)".
 std::string where();

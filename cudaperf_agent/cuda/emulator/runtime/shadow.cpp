@@ -173,7 +173,9 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
     } else if (c.read_epoch == run.epoch) {
       flags = static_cast<uint8_t>(flags | (c.read_flags & (BYTES | MANY_IN_WARP | MANY_WARPS)));
       if (!(c.read_flags & ATOMIC)) flags &= static_cast<uint8_t>(~ATOMIC);
-      if (c.reader != me) {
+      if (c.reader != me && ordering_acquired(c.reader)) {
+        flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0) | (flags & OTHER_BLOCKS));
+      } else if (c.reader != me) {
         if (c.reader / 32 != me / 32)
           flags |= MANY_WARPS;
         else if (c.read_sync < warp_epoch[me / 32])

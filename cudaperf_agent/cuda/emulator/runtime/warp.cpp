@@ -95,7 +95,7 @@ bool complete_warp(unsigned warp, unsigned mask) {
   for (unsigned lane = 0; lane < size; lane++) {
     if (!(mask >> lane & 1)) continue;
     const Thread &t = threads[first + lane];
-    if (t.state == State::in_warp_operation && t.mask == mask)
+    if (t.state == State::in_warp_operation && t.operation != EMU_ACTIVE && t.mask == mask)
       present |= 1u << lane;
     else if (t.state != State::done)
       return false;
@@ -123,6 +123,26 @@ bool complete_warp(unsigned warp, unsigned mask) {
       threads[first + lane].state = State::ready;
     }
   run.activity++;
+  return true;
+}
+
+// The lanes of a warp that have come to the same __activemask() are active together. All that can come are awaited, so
+// that a warp is as converged as hardware keeps it; what is certain is only that a lane is active itself.
+bool complete_active_mask(unsigned warp, int line, bool all) {
+  const unsigned first = warp * 32, size = std::min(run.threads - first, 32u);
+  unsigned lanes = 0;
+  for (unsigned lane = 0; lane < size; lane++) {
+    const Thread &t = threads[first + lane];
+    if (t.state == State::in_warp_operation && t.operation == EMU_ACTIVE && t.line == line)
+      lanes |= 1u << lane;
+    else if (all && t.state != State::done)
+      return false;
+  }
+  for (unsigned lane = 0; lane < size; lane++)
+    if (lanes >> lane & 1) {
+      threads[first + lane].result = lanes;
+      threads[first + lane].state = State::ready;
+    }
   return true;
 }
 
@@ -156,12 +176,14 @@ EMU_API uint64_t emu_warp(int operation, unsigned mask, uint64_t value, int argu
   return t.result;
 }
 
-EMU_API unsigned emu_active_mask(void) {
+EMU_API unsigned emu_active_mask(int line) {
   using namespace emu;
   if (!run.current) return 1;
-  const unsigned first = run.current->index / 32u * 32u;
-  unsigned mask = 0;
-  for (unsigned i = first; i < std::min(run.threads, first + 32); i++)
-    if (threads[i].state != State::done) mask |= 1u << (i - first);
-  return mask;
+  Thread &t = *run.current;
+  t.operation = EMU_ACTIVE;
+  t.mask = 0;
+  t.line = line;
+  t.state = State::in_warp_operation;
+  if (!complete_active_mask(t.index / 32u, line, true)) wait_here();
+  return static_cast<unsigned>(t.result);
 }

@@ -10,6 +10,7 @@ enum emu_warp_op {
   EMU_SHFL_XOR,
   EMU_BALLOT,
   EMU_SYNC,
+  EMU_ACTIVE,
   EMU_MATCH_ANY,
   EMU_MATCH_ALL,
   EMU_ADD,
@@ -34,7 +35,7 @@ void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t sh
 void emu_barrier(int line);
 int emu_barrier_vote_on(int vote, int predicate, int line);
 uint64_t emu_warp(int operation, unsigned mask, uint64_t value, int argument, int width, int line);
-unsigned emu_active_mask(void);
+unsigned emu_active_mask(int line);
 void emu_fence(int whole_device);
 void emu_atomic(const void *address, size_t size, int line);
 void emu_atomic_unchanged(int line);

@@ -20,7 +20,7 @@ EMU_INLINE void __syncwarp(unsigned mask = 0xffffffffu, int line = __builtin_LIN
 EMU_INLINE void __threadfence_block() { emu_fence(0); }
 EMU_INLINE void __threadfence() { emu_fence(1); }
 EMU_INLINE void __threadfence_system() { emu_fence(1); }
-EMU_INLINE unsigned __activemask() { return emu_active_mask(); }
+EMU_INLINE unsigned __activemask(int line = __builtin_LINE()) { return emu_active_mask(line); }
 
 namespace emu {
 // Any value of up to eight bytes travels as its bits.
