@@ -107,7 +107,8 @@ async def call_native(
         calls: Arguments of each call; every call has the same number of them.
         limits: For the whole child.
         preload: Libraries to load globally first (the emulator's runtime).
-        env: Extra environment variables.
+        env: Extra environment variables; ``CUDAPERF_PLACE_LEFT=1`` puts buffers right after a guard page (which finds
+            underruns) in place of right before one.
         wrap: The sandbox; `None` runs the child bare.
 
     Raises:
