@@ -141,7 +141,7 @@ def _stride_text(access: Access) -> str:
     if access.stride <= 4 and not access.vector:
         return (
             f"{head} with stride {access.stride} between neighbouring threads: only 1/{access.stride} of each "
-            "transaction is used. Use one array per component, a vector load (float2, float4), or neighbouring elements."
+            "transaction is used. Use one array per component, vector loads (float2, float4), or neighbouring elements."
         )
     return (
         f"{head} with stride {access.stride} between neighbouring threads, so each needs its own transaction. "
