@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 DISPLAYS = ("auto", "plain", "log", "none")
 _TAIL = 100
 _ROWS = 12
+_TIMING = ("measure", "retime")  # nodes that pass a verdict on as it is where nothing can be timed
 
 
 class Display(Protocol):
@@ -95,7 +96,9 @@ class PlainDisplay:
         if event.kind == "proposal":
             self._told[key] = proposal_text(data)
         elif event.kind == "verdict":
-            self._told[key] = verdict_text(data.get("verdict") or {})
+            verdict = data.get("verdict") or {}
+            if event.node not in _TIMING or verdict.get("measured"):
+                self._told[key] = verdict_text(verdict)
         elif event.kind == "notice":
             return f"{self._place(event)}{data.get('message', '')}"
         elif event.kind == "node_finished" and key in self._told:
@@ -217,6 +220,9 @@ def verdict_text(verdict: dict[str, Any]) -> str:
         text += f", {verdict.get('passed')} of {verdict['total']} cases"
     elif text == "correct":
         text = "ok"
+    if verdict.get("measured") and verdict.get("speedups"):
+        best = verdict["speedups"][0]
+        text += f", {best['value']:.2f} times as fast as {best['baseline']}"
     message = verdict.get("message") if verdict.get("status") != "correct" else ""
     return f"{text}: {_short(message)}" if message else text
 

@@ -47,7 +47,8 @@ def translate(
         list[Path] | None, typer.Option("--stdin", metavar="FILE", help="Example input of a program; repeat for more.")
     ] = None,
     include: Annotated[
-        list[Path] | None, typer.Option("--include", "-I", metavar="DIR", help="Folder with headers; repeat for more.")
+        list[Path] | None,
+        typer.Option("--include-dir", "-I", metavar="DIR", help="Folder with headers; repeat for more."),
     ] = None,
     define: Annotated[
         list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="Macro; repeat for more.")

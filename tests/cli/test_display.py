@@ -13,7 +13,7 @@ import pytest
 from cli_process import ROOT
 
 from cudaperf_agent.cli.display import PlainDisplay, make_display
-from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.cuda.verdict import Speedup, Status, Verdict
 from cudaperf_agent.errors import UsageError
 from graph.events import Event, EventKind
 
@@ -42,6 +42,8 @@ def story(evil: str = "") -> list[Event]:
         event(EventKind.NODE_FINISHED, "feedback", seconds=0.0),
         event(EventKind.PROPOSAL, "generate", turn=1, declined=f"no more{evil}"),
         event(EventKind.NODE_FINISHED, "generate", turn=1, seconds=0.0),
+        event(EventKind.VERDICT, "measure", verdict=right),
+        event(EventKind.NODE_FINISHED, "measure", seconds=0.0),
         event(EventKind.VERDICT, "hidden", verdict=right),
         event(EventKind.NODE_FINISHED, "hidden", seconds=0.1),
         event(EventKind.NOTICE, turn=None, message=f"take care{evil}", level="warning"),
@@ -70,6 +72,16 @@ def test_plain_is_one_line_per_step(capsys: pytest.CaptureFixture[str]) -> None:
         "turn 1: hidden   correct, 4 of 4 cases (0.1 s)",
         "take care",
     ]
+
+
+def test_what_was_timed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    timed = Verdict(Status.CORRECT, passed=4, total=4, measured=True, speedups=(Speedup("gcc -O3", 2.5, 2.4, 2.6),))
+    events = [
+        event(EventKind.VERDICT, "measure", verdict=timed.to_dict()),
+        event(EventKind.NODE_FINISHED, "measure", seconds=1.0),
+    ]
+    told = "turn 1: measure  correct, 4 of 4 cases, 2.50 times as fast as gcc -O3 (1.0 s)\n"
+    assert shown("plain", events, capsys) == told
 
 
 def test_several_trajectories_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
