@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from cudaperf_agent.cuda.verdict import Verdict
     from cudaperf_agent.store.records import StoredAttempt
     from cudaperf_agent.tasks.model import Parameter, Task
+
+# How the parser words an extent that the file does not state.
+_EXTENT = re.compile(r"(?P<name>\w+) has (?P<extent>.+) elements?, by (?P<why>.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def summary(translation: Translation, written: dict[str, Path]) -> str:
     rows = [
         ("made", f"{task.name} of {task.path}, by {by}, turn {best.turn + 1}"),
         ("verified", verified_text(best.verdict)),
-        ("assumed", "; ".join(a.rstrip(".") for a in assumptions(task)) or "nothing that the file does not say"),
+        *(("assumed", text) for text in _grouped(assumptions(task)) or ["nothing that the file does not say"]),
         *speed_rows(best.verdict),
         ("files", ", ".join(str(p) for p in written.values())),
     ]
@@ -131,7 +135,26 @@ def summary(translation: Translation, written: dict[str, Path]) -> str:
     if first is not None and first != best.turn:
         note = f"turn {first + 1} was the first choice and failed the hidden cases; this is the next best"
         rows.insert(1, ("note", note))
-    return "\n".join(f"{name + ':':<10}{text}" for name, text in rows)
+    return lined_up(rows)
+
+
+def lined_up(rows: list[tuple[str, str]]) -> str:
+    """Labelled lines; a label that is repeated is not written again."""
+    labels = [f"{name}:" if at == 0 or rows[at - 1][0] != name else "" for at, (name, _) in enumerate(rows)]
+    return "\n".join(f"{label:<10}{text}" for label, (_, text) in zip(labels, rows, strict=True))
+
+
+def _grouped(sentences: tuple[str, ...]) -> list[str]:
+    """The sentences with those on extents put together by their reason."""
+    extents: dict[str, list[str]] = {}
+    others = []
+    for sentence in sentences:
+        found = _EXTENT.fullmatch(sentence.rstrip("."))
+        if found:
+            extents.setdefault(found["why"], []).append(f"{found['name']}[{found['extent']}]")
+        else:
+            others.append(sentence.rstrip("."))
+    return [f"sizes by {why}: {', '.join(names)}" for why, names in extents.items()] + others
 
 
 def assumptions(task: Task) -> tuple[str, ...]:

@@ -50,7 +50,6 @@ def _told(verdict: Verdict, candidate: Path) -> str:
     if not verdict.correct:
         lines = build_feedback(verdict).rstrip().splitlines()
         return f"{candidate}: {verdict.status.value}\n" + "\n".join(lines[:-1])
-    from cudaperf_agent.cli.report import speed_rows, verified_text
+    from cudaperf_agent.cli.report import lined_up, speed_rows, verified_text
 
-    rows = [("verified", verified_text(verdict)), *speed_rows(verdict)]
-    return f"{candidate}: correct\n" + "\n".join(f"{name + ':':<10}{text}" for name, text in rows)
+    return f"{candidate}: correct\n" + lined_up([("verified", verified_text(verdict)), *speed_rows(verdict)])
