@@ -6,6 +6,7 @@ An index such as ``y*w + x`` is no affine form, since isl takes no product of a 
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -172,3 +173,33 @@ def split(
 def ratio(outer: Stride, inner: Stride) -> Poly:
     """How many steps of the inner stride make one of the outer: the bound of the inner subscript."""
     return Poly({_quotient(outer.monomial, inner.monomial) or (): outer.factor // inner.factor})
+
+
+def parsed(text: str) -> Poly | None:
+    """A polynomial from a C expression of names, integers, ``+``, ``-`` and ``*``; `None` for anything else."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    return _from_tree(tree)
+
+
+def _from_tree(node: ast.expr) -> Poly | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return Poly.of(node.value)
+    if isinstance(node, ast.Name):
+        return Poly.name(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _from_tree(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp):
+        left, right = _from_tree(node.left), _from_tree(node.right)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        if isinstance(node.op, ast.Mult):
+            return left * right
+    return None

@@ -56,7 +56,7 @@ def carried(accesses: Sequence[Access], loops: Sequence[str]) -> dict[str, Carri
         loops: Loop variables from outside in.
     """
     found: dict[str, list[Conflict]] = {loop: [] for loop in loops}
-    for root, mine in _by_root(accesses).items():
+    for root, mine in groups_by_root(accesses).items():
         if root.startswith("?") and any(a.write for a in accesses):
             lost = Conflict(root.lstrip("?"), mine[0].line, mine[0].line, False)
             return {loop: Carried((lost,)) for loop in loops}
@@ -81,7 +81,8 @@ def carried(accesses: Sequence[Access], loops: Sequence[str]) -> dict[str, Carri
     }
 
 
-def _by_root(accesses: Iterable[Access]) -> dict[str, list[Access]]:
+def groups_by_root(accesses: Iterable[Access]) -> dict[str, list[Access]]:
+    """Accesses by buffer."""
     groups: dict[str, list[Access]] = {}
     for access in accesses:
         groups.setdefault(access.root, []).append(access)
@@ -132,7 +133,7 @@ def always_within(domain: Domain, value: Poly, size: Poly) -> bool:
     """Whether ``0 <= value < size`` holds all over the domain."""
     text = [isl_text(value), isl_text(size)]
     names = value.names() | size.names()
-    return _empty(_set(domain, "", [f"{text[0]} < 0"], _parameters(domain, [value, size], names))) and _empty(
+    return empty(_set(domain, "", [f"{text[0]} < 0"], _parameters(domain, [value, size], names))) and empty(
         _set(domain, "", [f"{text[0]} >= {text[1]}"], _parameters(domain, [value, size], names))
     )
 
@@ -179,11 +180,12 @@ def meeting(
 
 
 def _meet_apart(a: Access, b: Access, left: tuple[Poly, ...] | None, right: tuple[Poly, ...] | None, loop: str) -> bool:
-    return not all(_empty(meeting(a, b, left, right, [f"{loop} {relation} {loop}_p"])) for relation in ("<", ">"))
+    return not all(empty(meeting(a, b, left, right, [f"{loop} {relation} {loop}_p"])) for relation in ("<", ">"))
 
 
 @lru_cache(maxsize=4096)
-def _empty(text: str) -> bool:
+def empty(text: str) -> bool:
+    """Whether isl proves a set, given as text, to be empty."""
     import islpy
 
     return bool(islpy.Set(text).is_empty())

@@ -15,15 +15,12 @@ from cudaperf_agent.codegen.steps import (
     HostLoop,
     HostStatement,
     Parallel,
-    Pivot,
     Plan,
     Reduce,
     ScalarWork,
-    Scan,
-    Search,
+    ScanSums,
     Step,
     Symbol,
-    Wavefront,
 )
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.tasks import ir
@@ -71,7 +68,8 @@ class Emitter:
         self.used = False
         self.taken = {*plan.symbols, *(h.name for h in plan.module.helpers), task.name}
         self.helper_tables = {h.name: tuple(t.name for t in h.tables) for h in plan.module.helpers}
-        self.value_names = {name: self.fresh(f"{name}_value") for name in sorted(plan.device_scalars)}
+        self.shared = shared_scalars(plan)
+        self.value_names = {name: self.fresh(f"{name}_value") for name in sorted(self.shared)}
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing in the source has."""
@@ -97,7 +95,7 @@ class Emitter:
         device_values = [
             f"{INDENT}{spelled(self.plan.symbols[name].type)} *{self.value_names[name]} = "
             f"scratch.get<{spelled(self.plan.symbols[name].type)}>(1);"
-            for name in sorted(self.plan.device_scalars)
+            for name in sorted(self.shared)
             if any(self.value_names[name] in text for text in (*self.kernels, *body))
         ]
         text = "\n".join(body)
@@ -210,7 +208,7 @@ class Emitter:
                 const = "const " if name not in stored_roots else ""
                 restrict = "__restrict__ " if const and self.strategy.restrict else ""
                 scope.add(f"{const}{spelled(symbol.type)} *{restrict}{name}", name)
-            elif name in self.plan.device_scalars and name in exposed:
+            elif name in self.shared and name in exposed:
                 value = self.value_names[name]
                 scope.add(f"const {spelled(symbol.type)} *{value}", value)
                 constant = "const " if name not in written else ""
@@ -270,7 +268,7 @@ class Emitter:
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
         from cudaperf_agent.codegen import emit_parallel, emit_reduce
-        from cudaperf_agent.codegen.rules import emit_rule
+        from cudaperf_agent.codegen.rules.scan import emit_scan_sums
 
         pad = INDENT * depth
         if isinstance(step, HostStatement):
@@ -293,8 +291,7 @@ class Emitter:
             return emit_parallel.emit(self, step, depth)
         if isinstance(step, Reduce):
             return emit_reduce.emit(self, step, depth)
-        assert isinstance(step, Scan | Search | Wavefront | Pivot)
-        return emit_rule(self, step, depth)
+        return emit_scan_sums(self, step, depth)
 
     def _host_statement(self, node: ir.Stmt, depth: int) -> list[str]:
         pad, printer = INDENT * depth, Printer(self.plan.symbols)
@@ -376,7 +373,7 @@ class Emitter:
         printer = self.printer()
         lines = printer.block(work, depth)
         changed = stored_scalars(work) | declared(work)
-        for name in self._ordered(changed & self.plan.device_scalars):
+        for name in self._ordered(changed & self.shared):
             value = self.value_names[name]
             declaration = f"{spelled(self.plan.symbols[name].type)} *{value}"
             if value in scope.arguments:
@@ -389,6 +386,41 @@ class Emitter:
     def private_copy(self, step: Parallel | Reduce) -> Sequence[ir.Stmt]:
         """The nest's statement, as `scope` wants it."""
         return (replace(step.nest.levels[0].loop, body=step.nest.inner),)
+
+
+def shared_scalars(plan: Plan) -> frozenset[str]:
+    """Device scalars that one step leaves for another, or for itself in a later turn of a host loop."""
+    places: dict[str, int] = {}
+
+    def count(steps: Sequence[Step], weight: int) -> None:
+        for step in steps:
+            if isinstance(step, HostLoop):
+                count(step.steps, 2)
+                names = {fetch.name for fetch in step.tests}
+            elif isinstance(step, HostBranch):
+                count((*step.then, *step.otherwise), weight)
+                names = set()
+            else:
+                names = _mentioned(step)
+            for name in names & plan.device_scalars:
+                places[name] = places.get(name, 0) + weight
+
+    count(plan.steps, 1)
+    return frozenset(name for name, number in places.items() if number > 1)
+
+
+def _mentioned(step: Step) -> set[str]:
+    statements: list[ir.Stmt] = []
+    if isinstance(step, Parallel | Reduce):
+        statements.append(step.nest.rebuilt())
+    if isinstance(step, Reduce):
+        statements += [*step.before, *step.after]
+    if isinstance(step, ScalarWork):
+        statements += step.statements
+    if isinstance(step, HostStatement):
+        statements.append(step.statement)
+    names = {step.name} if isinstance(step, Fetch) else set()
+    return names | set(reads(*statements)) | assigned(tuple(statements)) | declared(statements)
 
 
 _STATUS = "@STATUS@"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cudaperf_agent.codegen.emit import Emitter
-from cudaperf_agent.codegen.printer import INDENT, Printer, spelled, stepped
+from cudaperf_agent.codegen.printer import INDENT, Printer, is_zero, spelled, stepped
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.codegen.steps import Nest, Parallel
 from cudaperf_agent.tasks import ir
@@ -20,7 +20,7 @@ def span(printer: Printer, loop: ir.For, start: ir.Expr | None = None, bound: ir
     first, last = start or loop.start, bound or loop.bound
     low, high = (first, last) if loop.step > 0 else (last, first)
     text = f"(long long)({printer.expr(high)})"
-    if not (isinstance(low, ir.Const) and low.value == 0):
+    if not is_zero(low):
         text += f" - (long long)({printer.expr(low)})"
     if loop.relation in ("<=", ">="):
         text += " + 1"
@@ -56,7 +56,7 @@ def _at(expr: ir.Expr, variable: str, value: ir.Expr) -> ir.Expr:
 def plain(loop: ir.For) -> bool:
     """Whether a loop counts up from 0 by 1 below its bound."""
     return (
-        loop.step == 1 and loop.relation == "<" and isinstance(loop.start, ir.Const) and loop.start.value == 0
+        loop.step == 1 and loop.relation == "<" and is_zero(loop.start)
         and loop.type.size >= 4
     )  # fmt: skip
 
@@ -88,11 +88,7 @@ class _Launch:
         guard = " && ".join(f"{counts[v]} > 0" for v in self.axes)
         grid, block = self._shape()
         if len(self.axes) > 1:
-            call = [
-                f"{pad}{INDENT * 2}const dim3 block({block});",
-                f"{pad}{INDENT * 2}const dim3 grid({grid});",
-                emitter.launch(name, "grid", "block", self.scope, depth + 2),
-            ]
+            call = [emitter.launch(name, f"dim3({grid})", f"dim3({block})", self.scope, depth + 2)]
         else:
             call = [emitter.launch(name, grid, block, self.scope, depth + 2)]
         return [f"{pad}{{", *spans, f"{pad}{INDENT}if ({guard}) {{", *call, f"{pad}{INDENT}}}", f"{pad}}}"]
@@ -183,7 +179,7 @@ class _Launch:
         """The loop variable at an iteration number."""
         kind, step = spelled(loop.type), abs(loop.step)
         factor = at if step == 1 else f"{at} * {step}"
-        if isinstance(loop.start, ir.Const) and loop.start.value == 0 and loop.step > 0:
+        if is_zero(loop.start) and loop.step > 0:
             return f"({kind})({factor})" if step > 1 else f"({kind}){at}"
         sign = "+" if loop.step > 0 else "-"
         return f"({kind})((long long)({self.printer.expr(loop.start)}) {sign} {factor})"

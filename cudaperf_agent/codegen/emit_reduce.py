@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cudaperf_agent.codegen.emit import Emitter, KernelScope
 from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, extreme, span
-from cudaperf_agent.codegen.printer import INDENT, Printer, constant, spelled
+from cudaperf_agent.codegen.printer import INDENT, Printer, constant, is_zero, spelled
 from cudaperf_agent.codegen.scalars import Reduction, declared, reads, stored_scalars
 from cudaperf_agent.codegen.steps import Nest, Reduce
 from cudaperf_agent.tasks import ir
@@ -47,8 +47,7 @@ class _Reduction:
         if self.tree:
             emitter.kernels.append(self._gather())
         partials, count = emitter.fresh("partials"), emitter.fresh("partial_count")
-        first, scope, counts = self._first_kernel()
-        scope.add(f"{self.type} *partials", partials)
+        first, scope, counts = self._first_kernel(partials)
         second, finish = self._finish_kernel(partials, count)
         printer = Printer(emitter.plan.symbols)
         spread = [level.loop for level in self.nest.levels[: self.step.spread]]
@@ -73,25 +72,26 @@ class _Reduction:
             )
             lines.append(f"{pad}{INDENT}const long long {name} = {text};")
         guard = " && ".join(f"{name} > 0" for name in counts)
-        lines += [f"{pad}{INDENT}if ({guard}) {{", *self._grid(counts, depth + 2)]
+        grid = emitter.fresh("grid_shape")
+        lines += [f"{pad}{INDENT}if ({guard}) {{", *self._grid(grid, counts, depth + 2)]
         per_block = "" if self.tree else f" * {self.block}"
         lines += [
-            f"{pad}{INDENT * 2}{count} = (long long)grid.x * grid.y{per_block};",
-            emitter.launch(first, "grid", str(self.block), scope, depth + 2),
+            f"{pad}{INDENT * 2}{count} = (long long){grid}.x * {grid}.y{per_block};",
+            emitter.launch(first, grid, str(self.block), scope, depth + 2),
             f"{pad}{INDENT}}}",
             f"{pad}}}",
             emitter.launch(second, "1", str(FINISH_BLOCK), finish, depth),
         ]
         return lines
 
-    def _grid(self, counts: Sequence[str], depth: int) -> list[str]:
+    def _grid(self, grid: str, counts: Sequence[str], depth: int) -> list[str]:
         pad = INDENT * depth
         work = self.block * self.emitter.strategy.items
         if len(counts) == 1:
             most = MAX_TREE_BLOCKS if self.tree else MAX_BLOCKS
-            return [f"{pad}const dim3 grid(blocks_for({counts[0]}, {work}, {most}));"]
+            return [f"{pad}const dim3 {grid}(blocks_for({counts[0]}, {work}, {most}));"]
         x, y = MAX_BLOCKS_2D
-        return [f"{pad}const dim3 grid(blocks_for({counts[1]}, {work}, {x}), blocks_for({counts[0]}, 1, {y}));"]
+        return [f"{pad}const dim3 {grid}(blocks_for({counts[1]}, {work}, {x}), blocks_for({counts[0]}, 1, {y}));"]
 
     def _capacity(self) -> int:
         blocks = MAX_BLOCKS_2D[0] * MAX_BLOCKS_2D[1]
@@ -180,7 +180,7 @@ class _Reduction:
 
     # Kernels --------------------------------------------------------------------------------------------------
 
-    def _first_kernel(self) -> tuple[str, KernelScope, list[str]]:
+    def _first_kernel(self, partials: str) -> tuple[str, KernelScope, list[str]]:
         emitter, step = self.emitter, self.step
         body = self._ordered_body()
         spread = self.nest.variables[: step.spread]
@@ -191,7 +191,9 @@ class _Reduction:
         lines = printer.block(step.before, 1)
         lines += self._neutral(scope, 1)
         nest = _with_body(self.nest, body)
-        inside, closing, depth = [], [], 1
+        inside: list[str] = []
+        closing: list[str] = []
+        depth = 1
         for position, variable in enumerate(spread):
             level, pad = nest.levels[position], INDENT * depth
             at, axis = self._at_name(variable), "x" if position + 1 == len(spread) else "y"
@@ -217,6 +219,7 @@ class _Reduction:
                 inside += printer.block(nest.levels[-1].prefix, depth)
             inside += printer.block(nest.body, depth)
         lines += [*inside, *closing, *self._store()]
+        scope.add(f"{self.type} *partials", partials)
         name = emitter.kernel_name("partials")
         emitter.add_kernel(name, scope, lines)
         return name, scope, counts
@@ -248,7 +251,9 @@ class _Reduction:
         """Every thread starts from the neutral value, or from the old one where that changes nothing."""
         pad, printer = INDENT * depth, Printer({})
         lines = []
-        opened = declared(self.step.before) | {o.split("=")[0].split()[-1].rstrip(";") for o in scope.opening if "=" in o}
+        opened = declared(self.step.before) | {
+            o.split("=")[0].split()[-1].rstrip(";") for o in scope.opening if "=" in o
+        }
         for reduction in self.step.reductions:
             neutral = {"+": 0, "|": 0, "^": 0, "||": 0, "*": 1, "&&": 1, "&": -1}.get(reduction.kind)
             if neutral is not None:
@@ -286,8 +291,10 @@ class _Reduction:
         opened = declared(step.before) | {o.split("=")[0].split()[-1] for o in scope.opening}
         symbols = emitter.plan.symbols
         for name in emitter._ordered(self.results):
-            value = emitter.value_names[name]
-            if name not in opened:
+            if name not in opened and name not in emitter.shared:
+                scope.opening.append(f"{spelled(symbols[name].type)} {name};")
+            elif name not in opened:
+                value = emitter.value_names[name]
                 initial = f"{spelled(symbols[name].type)} {name} = *{value};"
                 if value not in scope.arguments:
                     scope.add(f"{spelled(symbols[name].type)} *{value}", value)
@@ -303,7 +310,7 @@ class _Reduction:
             inner += [INDENT + line for line in self._into_scalar(reduction)]
         inner += printer.block(step.after, 1)
         changed = stored_scalars(work) | declared(work) | self.results
-        for name in emitter._ordered(changed & emitter.plan.device_scalars):
+        for name in emitter._ordered(changed & emitter.shared):
             value = emitter.value_names[name]
             declaration = f"{spelled(symbols[name].type)} *{value}"
             if value in scope.arguments:
@@ -389,7 +396,7 @@ def value_at(printer: Printer, loop: ir.For, at: str) -> str:
     """The loop variable at an iteration number."""
     kind, step = spelled(loop.type), abs(loop.step)
     factor = at if step == 1 else f"{at} * {step}"
-    if isinstance(loop.start, ir.Const) and loop.start.value == 0 and loop.step > 0:
+    if is_zero(loop.start) and loop.step > 0:
         return f"({kind})({factor})" if step > 1 else f"({kind}){at}"
     sign = "+" if loop.step > 0 else "-"
     return f"({kind})((long long)({printer.expr(loop.start)}) {sign} {factor})"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.accesses import Access, Alias, Collector, Constraint, Domain
-from cudaperf_agent.codegen.affine import Poly
+from cudaperf_agent.codegen.affine import Poly, parsed
 from cudaperf_agent.codegen.dependence import Carried, carried
 from cudaperf_agent.codegen.scalars import (
     carried_scalars,
@@ -34,7 +34,7 @@ from cudaperf_agent.codegen.steps import (
 )
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import assigned
-from cudaperf_agent.tasks.model import TypeKind
+from cudaperf_agent.tasks.model import CType, TypeKind
 
 RESULT = "result"
 """Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
@@ -59,20 +59,25 @@ class Context:
     in_loop: bool = False
 
 
-def make_plan(module: ir.Module) -> Plan:
+def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Plan:
     """Plan the entry of a module.
+
+    Args:
+        module: The lowered C.
+        extents: Elements of each buffer as C expressions, where known.
 
     Raises:
         Declined: With the reason and the line where a proof failed.
     """
-    return Planner(module).plan()
+    return Planner(module, extents or {}).plan()
 
 
 class Planner:
     """Plans one entry."""
 
-    def __init__(self, module: ir.Module) -> None:
+    def __init__(self, module: ir.Module, extents: Mapping[str, str]) -> None:
         self.module = module
+        self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}
         entry = module.entry
         self.symbols = _symbols(entry)
         self.buffers: dict[str, tuple[ir.Expr | None, ...]] = {p.name: p.dims for p in entry.params if p.pointer}
@@ -94,6 +99,40 @@ class Planner:
             raise Declined("nothing in the function can be spread over threads", self.module.entry.line)
         roots = {name: alias.root for name, alias in self.aliases.items()}
         return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots)
+
+    # New names --------------------------------------------------------------------------------------------------
+
+    def _fresh(self, wanted: str) -> str:
+        name, number = wanted, 2
+        while name in self.symbols or self.module.helper(name) is not None:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+    def new_scalar(self, wanted: str, kind: CType) -> ir.Ref:
+        """A new variable in device memory."""
+        ref = self.new_host_scalar(wanted, kind)
+        self.device.add(ref.name)
+        return ref
+
+    def new_host_scalar(self, wanted: str, kind: CType) -> ir.Ref:
+        """A new variable of the host."""
+        name = self._fresh(wanted)
+        self.symbols[name] = Symbol(name, kind)
+        return ir.Ref(name, kind)
+
+    def new_buffer(self, wanted: str, kind: CType) -> str:
+        """A new buffer in device memory."""
+        name = self._fresh(wanted)
+        self.symbols[name] = Symbol(name, kind, True)
+        self.buffers[name] = ()
+        return name
+
+    def result_place(self, line: int) -> ir.Load:
+        """Where the returned value goes."""
+        returns = self.module.entry.returns
+        if returns is None:
+            raise Declined("a function that returns nothing returns a value", line)
+        return ir.Load(RESULT, (ir.Const(0, ir.INT),), returns, line)
 
     # Scalars --------------------------------------------------------------------------------------------------
 
@@ -119,7 +158,9 @@ class Planner:
                 ):
                     found.add(place.name)
             elif isinstance(statement, ir.For | ir.While):
-                if self._sequential(statement):
+                if isinstance(statement, ir.For) and _leaves_early(statement.body):
+                    found |= stored_scalars((statement,)) - declared((statement,))
+                elif self._sequential(statement):
                     self._spread_device(statement.body, found)
                     if isinstance(statement, ir.While):
                         self._spread_device(statement.update, found)
@@ -153,6 +194,8 @@ class Planner:
             rest = flow(statements[position + 1 :])
             inner = replace(context, live=rest.exposed | context.live)
             steps += self.statement(statement, inner, statements[position + 1 :])
+            if steps and isinstance(steps[-1], Finish):
+                break
             if isinstance(statement, ir.If) and not statement.otherwise and _returns(statement.then):
                 context = replace(context, facts=self._facts(statement.condition, context, negate=True))
         return _merged(steps)
@@ -168,7 +211,7 @@ class Planner:
         if isinstance(statement, ir.Allocate | ir.Release | ir.Copy | ir.Fill):
             return self._memory(statement)
         if isinstance(statement, ir.For):
-            return self._loop(statement, context)
+            return self._loop(statement, context, following)
         if isinstance(statement, ir.While):
             return self._host_loop(statement, context)
         if isinstance(statement, ir.If):
@@ -182,7 +225,7 @@ class Planner:
     def _finish(self, statement: ir.Return) -> list[Step]:
         if statement.value is None or self.module.entry.returns is None:
             return [Finish()]
-        place = ir.Load(RESULT, (ir.Const(0, ir.INT),), self.module.entry.returns, statement.line)
+        place = self.result_place(statement.line)
         return [ScalarWork((ir.Assign(place, "=", statement.value, statement.line),)), Finish()]
 
     def _declare(self, statement: ir.Declare, context: Context) -> list[Step]:
@@ -286,11 +329,12 @@ class Planner:
         collector.block(nest.body, domain)
         return collector.accesses
 
-    def _loop(self, loop: ir.For, context: Context) -> list[Step]:
+    def _loop(self, loop: ir.For, context: Context, following: Sequence[ir.Stmt]) -> list[Step]:
         from cudaperf_agent.codegen.rules import first_rule, last_rule
+        from cudaperf_agent.codegen.rules.search import search
 
-        if any(isinstance(n, ir.Return) for n in ir.walk(*loop.body)) or _own_break(loop.body):
-            return first_rule(self, loop, context)
+        if _leaves_early(loop.body):
+            return search(self, loop, context, following)
         nest = nest_of(loop)
         shared = carried_scalars(nest.inner, nest.variables, context.live - _declared_by(nest))
         accesses = self.accesses(nest, context)
@@ -298,13 +342,13 @@ class Planner:
         direct = self._direct(nest, shared, found, accesses)
         if direct is not None:
             return direct
-        special = first_rule(self, loop, context)
+        special = first_rule(self, loop, nest, shared, context)
         if special:
             return special
         try:
             return self._host_loop(loop, context)
         except Declined as inner:
-            special = last_rule(self, loop, nest, accesses, context)
+            special = last_rule(self, nest, accesses, context)
             if special:
                 return special
             raise self._explained(loop, nest, shared, found, inner) from inner
@@ -340,7 +384,7 @@ class Planner:
             ordered = any(r.payload for r in reductions)
             spread = 0
             for level in nest.levels[: 1 if ordered else 2]:
-                if found[level.variable].order or not self._mappable(nest, level.variable, nest.variables[:spread]):
+                if found[level.variable].order or not self.mappable(nest, level.variable, nest.variables[:spread]):
                     break
                 spread += 1
             if not spread or not _grows(nest, nest.variables[:spread]):
@@ -378,12 +422,24 @@ class Planner:
         """Loops to spread over the grid: those whose range the host can compute."""
         chosen: list[str] = []
         for variable in candidates:
-            if self._mappable(nest, variable, chosen):
+            if self.mappable(nest, variable, chosen):
                 chosen.append(variable)
         growing = [v for v in chosen if _grows(nest, (v,))]
         return tuple((growing if len(growing) >= 1 else chosen)[:MAX_MAPPED])
 
-    def _mappable(self, nest: Nest, variable: str, outer: Sequence[str]) -> bool:
+    def within(self, loop: ir.For, context: Context) -> Context:
+        """The context of a host loop's body."""
+        domain = self._collector((loop,)).inside(loop, Domain((), (), context.facts))
+        return Context(context.facts if domain.free else domain.constraints, context.live, True)
+
+    def ends(self, loop: ir.For, context: Context) -> tuple[Poly | None, Poly | None, Domain]:
+        """Start and bound of a loop as polynomials in sizes, and what holds before it."""
+        collector = self._collector((loop,))
+        domain = Domain((), (), context.facts)
+        start, bound = collector._poly(loop.start, domain), collector._poly(loop.bound, domain)
+        return start, bound, collector.take_free(domain)
+
+    def mappable(self, nest: Nest, variable: str, outer: Sequence[str]) -> bool:
         loop = nest.level(variable).loop
         if any(isinstance(n, ir.Load | ir.Call) for n in ir.walk(loop.start, loop.bound)):
             return False
@@ -419,8 +475,7 @@ class Planner:
                 if any(isinstance(n, ir.Load) for n in ir.walk(loop.start, loop.bound)):
                     raise Declined("the range of a loop that must keep its order depends on memory", loop.line)
                 tests = [*self._fetches(loop.start), *self._fetches(loop.bound)]
-            domain = self._collector((loop,)).inside(loop, Domain((), (), facts))
-            facts = facts if domain.free else domain.constraints
+            facts = self.within(loop, context).facts
         else:
             live |= reads(loop.condition) | flow(loop.update).exposed
             tests = self._fetches(loop.condition)
@@ -524,6 +579,10 @@ def _own(body: Sequence[ir.Stmt], kind: type) -> bool:
 
 def _own_break(body: Sequence[ir.Stmt]) -> bool:
     return _own(body, ir.Break)
+
+
+def _leaves_early(body: Sequence[ir.Stmt]) -> bool:
+    return _own_break(body) or any(isinstance(n, ir.Return) for n in ir.walk(*body))
 
 
 def _own_continue(body: Sequence[ir.Stmt]) -> bool:

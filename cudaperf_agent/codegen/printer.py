@@ -284,6 +284,13 @@ def spelled(kind: CType | None) -> str:
     return "bool" if kind.kind is TypeKind.BOOL else kind.spelling
 
 
+def is_zero(expr: ir.Expr) -> bool:
+    """Whether an expression is the literal 0, converted or not."""
+    while isinstance(expr, ir.Cast):
+        expr = expr.operand
+    return isinstance(expr, ir.Const) and expr.value == 0
+
+
 def _fitting(text: str, value: ir.Expr, kind: CType) -> str:
     """An initialiser inside braces, where C++ allows no narrowing."""
     if kind.kind is TypeKind.STRUCT or value.type == kind:

@@ -145,52 +145,12 @@ class ScalarWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """A running integer sum over a loop (see `codegen.rules.scan`)."""
+class ScanSums:
+    """Exclusive sums of a buffer in place, with the total behind the last (see `codegen.rules.scan`)."""
 
-    loop: ir.For
-    total: ir.Ref
-    before: tuple[ir.Stmt, ...]
-    stored: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The first iteration for which a condition holds (see `codegen.rules.search`)."""
-
-    loop: ir.For
-    prefix: tuple[ir.Stmt, ...]
-    condition: ir.Expr
-    found: tuple[ir.Stmt, ...]
-    before: tuple[ir.Stmt, ...]
-    after: tuple[ir.Stmt, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Wavefront:
-    """A nest of two loops run by anti-diagonals ``weights · (i, j) = front`` (see `codegen.rules.wavefront`)."""
-
-    nest: Nest
-    weights: tuple[int, int]
-    stored: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Pivot:
-    """A square nest split at a pivot row and column (see `codegen.rules.pivot`).
-
-    Attributes:
-        outer: The pivot loop.
-        nest: Rows and columns inside it.
-        matrix: The buffer, where the nest is a min-plus closure that non-negative entries make one launch a pivot.
-        size: Elements of the matrix.
-    """
-
-    outer: ir.For
-    nest: Nest
-    matrix: str | None
-    size: ir.Expr | None
-    stored: frozenset[str]
+    sums: str
+    type: CType
+    count: ir.Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,20 +158,7 @@ class Finish:
     """``return``; the value has been stored by then."""
 
 
-Step: TypeAlias = (
-    HostStatement
-    | Fetch
-    | HostLoop
-    | HostBranch
-    | Parallel
-    | Reduce
-    | ScalarWork
-    | Scan
-    | Search
-    | Wavefront
-    | Pivot
-    | Finish
-)
+Step: TypeAlias = HostStatement | Fetch | HostLoop | HostBranch | Parallel | Reduce | ScalarWork | ScanSums | Finish
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def generate(task: Task) -> Generation:
     if isinstance(module, ir.Unlowered):
         return Generation(declined=Decline(module.reason, module.line))
     try:
-        plan = make_plan(module)
+        plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
         source = Emitter(task, plan, NAIVE).source()
     except Declined as stop:
         return Generation(declined=Decline(stop.reason, stop.line))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from cudaperf_agent import __version__
+from cudaperf_agent.cuda import emulator
 from cudaperf_agent.cuda.building import Built, build_candidate
 from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
@@ -115,12 +116,12 @@ class Verifier:
 
     async def _on_emulator(self, task: Task, built: Built, suite: Suite, hidden: bool) -> Verdict:
         config = self.place.config
+        # A program is linked with the runtime, and must see it.
+        wrap = self.place.sandbox.reading(emulator.runtime_library()).wrap
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
             async with self.place.running:
-                return await run_emulated(
-                    built.emulated, task, cases, plan, limits=config.emulated, wrap=self.place.sandbox.wrap
-                )
+                return await run_emulated(built.emulated, task, cases, plan, limits=config.emulated, wrap=wrap)
 
         suppress = hidden and config.suppress
         return await try_candidate(

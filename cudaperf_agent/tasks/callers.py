@@ -52,7 +52,7 @@ def _declarations(file: CFile, entry: Function) -> Iterator[_Text]:
     previous = 0
     if "access" not in file.unit.source:
         return
-    for cursor in file.unit.own(file.unit.declarations):
+    for cursor in file.unit.top_level():
         end = cursor.extent.end.offset
         if cursor.kind.name == "FUNCTION_DECL" and cursor.spelling == entry.name:
             body = next((c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT"), None)

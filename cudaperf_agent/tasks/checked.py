@@ -37,7 +37,8 @@ class Finding:
         message: What happened, without the place.
         case: Name of the case.
         line: 1-based line of the C, where it is known.
-        parameter: The buffer whose end was passed, if it was a parameter's.
+        parameter: The buffer that was left, if it was a parameter's.
+        index: The element of it that was meant, negative before its start.
     """
 
     kind: Literal["bounds", "undefined", "crash", "timeout", "memory"]
@@ -45,6 +46,7 @@ class Finding:
     case: str
     line: int | None = None
     parameter: str | None = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,25 +62,27 @@ async def run_checked(
 ) -> CheckedRun:
     """Call the C's checked build for each case until one is not legal.
 
-    What it does not see: reads of uninitialised variables, and reads just before a buffer within its first 8 bytes.
+    Buffers end at a guard page; then all is run again with buffers that begin at one. What neither sees: reads of
+    uninitialised variables, and accesses that jump over a guard page into memory that happens to be there.
 
     Raises:
         InputRefused: gcc does not compile the C.
-        BackendUnavailable: There is no gcc, or it has no sanitizers.
+        BackendUnavailable: There is no gcc, it has no sanitizers, or the runner does not work here.
     """
     library = await require_library(task, Build.CHECKED)
-    run = await _call(library, task, cases, wrap, limits, _OPTIONS)
+    run = await _call(library, task, cases, wrap, limits)
     outputs = tuple(outputs_by_name(task, outcome.outputs) for outcome in run.outcomes)
     if len(outputs) == len(cases):
-        return CheckedRun(outputs, None)
+        left = await run_guarded(task, cases, wrap=wrap, limits=limits, left=True)
+        if left.fault is None:
+            return CheckedRun(outputs, None)
+        done = len(left.outcomes)
+        finding = await _explained(library, task, cases[done], left.fault, wrap, limits, left=True)
+        return CheckedRun(outputs[:done], finding)
     culprit = cases[len(outputs)]
-    words = run.child.stderr.decode("utf-8", "replace")
     if run.fault is not None:
-        # The runner's own handler names the buffer; the sanitizer's, in a second run, names the line.
-        again = await _call(library, task, [culprit], wrap, limits, f"{_OPTIONS}:handle_segv=2:handle_sigbus=2")
-        words = again.child.stderr.decode("utf-8", "replace")
-        return CheckedRun(outputs, _of_fault(task, culprit, run.fault, _own_line(task, words)))
-    return CheckedRun(outputs, _of_child(task, culprit.name, run.child, words))
+        return CheckedRun(outputs, await _explained(library, task, culprit, run.fault, wrap, limits))
+    return CheckedRun(outputs, _of_child(task, culprit.name, run.child, run.child.stderr.decode("utf-8", "replace")))
 
 
 async def check_program(
@@ -96,23 +100,41 @@ async def check_program(
 
 
 async def run_guarded(
-    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS
+    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS, left: bool = False
 ) -> NativeRun:
-    """Call the plain build between guard pages: fast, and a fault names the buffer and the byte."""
+    """Call the plain build with buffers that end (or, `left`, begin) at a guard page: a fault names buffer and byte."""
     library = await require_library(task, Build.PLAIN)
-    return await call_native(library, [native_arguments(task, case) for case in cases], limits=limits, wrap=wrap)
+    calls = [native_arguments(task, case) for case in cases]
+    env = {"CUDAPERF_PLACE_LEFT": "1"} if left else {}
+    return await call_native(library, calls, limits=limits, wrap=wrap, env=env)
 
 
 async def _call(
-    library: Path, task: Task, cases: Sequence[Case], wrap: Wrap | None, limits: Limits, options: str
+    library: Path,
+    task: Task,
+    cases: Sequence[Case],
+    wrap: Wrap | None,
+    limits: Limits,
+    options: str = _OPTIONS,
+    left: bool = False,
 ) -> NativeRun:
     def preloaded(argv: list[str], folder: Path) -> list[str]:
         # Inside the sandbox, so that the sanitizer is loaded into the runner and into nothing around it.
-        inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *argv]
+        placed = ["CUDAPERF_PLACE_LEFT=1"] if left else []
+        inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *placed, *argv]
         return wrap(inner, folder) if wrap else inner
 
     calls = [native_arguments(task, case) for case in cases]
     return await call_native(library, calls, limits=limits, wrap=preloaded)
+
+
+async def _explained(
+    library: Path, task: Task, case: Case, fault: Fault, wrap: Wrap | None, limits: Limits, left: bool = False
+) -> Finding:
+    """A fault in words: the runner's own handler names the buffer; the sanitizer's, in a second run, names the line."""
+    options = f"{_OPTIONS}:handle_segv=2:handle_sigbus=2"
+    again = await _call(library, task, [case], wrap, limits, options, left)
+    return _of_fault(task, case, fault, _own_line(task, again.child.stderr.decode("utf-8", "replace")))
 
 
 @lru_cache(maxsize=1)
@@ -137,7 +159,7 @@ def _of_fault(task: Task, case: Case, fault: Fault, line: int | None) -> Finding
     count = int(case.values[parameter.name].size)
     index = fault.offset // size
     place = f"`{parameter.name}[{index}]`, but `{parameter.name}` has {count} element{'' if count == 1 else 's'}"
-    return Finding("bounds", f"the C {verb} {place}", case.name, line, parameter.name)
+    return Finding("bounds", f"the C {verb} {place}", case.name, line, parameter.name, index)
 
 
 def _of_child(task: Task, case: str, child: ChildResult, words: str) -> Finding:

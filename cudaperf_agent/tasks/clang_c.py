@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Unit:
     Attributes:
         source: The text that was parsed.
         path: Its name in messages.
+        cursor: libclang's cursor of the whole unit.
         declarations: libclang cursors of all declarations, headers' included, in order.
         macros: Cursors of the macro definitions by name, the last of each.
     """
@@ -34,6 +35,7 @@ class Unit:
 
         self.source = source
         self.path = path
+        self.cursor = cursor
         self.declarations: list[Any] = []
         self.macros: dict[str, Any] = {}
         for child in cursor.get_children():
@@ -47,9 +49,9 @@ class Unit:
         """``file:line`` for an error."""
         return f"{self.path}:{line}" if line else self.path
 
-    def own(self, cursors: Iterable[Any]) -> list[Any]:
-        """Those that are written in the file itself rather than in a header."""
-        return [c for c in cursors if (file := c.location.file) is not None and file.name == self.path]
+    def top_level(self) -> list[Any]:
+        """The declarations that are written in the file itself rather than in a header."""
+        return [c for c in self.declarations if (file := c.location.file) is not None and file.name == self.path]
 
     @functools.cached_property
     def declared_functions(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
     from clang.cindex import Diagnostic, Index, TranslationUnit, TranslationUnitLoadError
 
     arguments = ["-x", "c", f"-std={STANDARD}", "-fno-spell-checking", "-Wno-everything"]
+    arguments += ["-Werror=implicit-function-declaration", "-Werror=implicit-int"]
     for folder in system_includes():
         arguments += ["-isystem", folder]
     arguments += [f"-I{folder}" for folder in include_dirs]
@@ -85,9 +88,10 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
         unit = Index.create().parse(path, args=arguments, unsaved_files=[(path, source)], options=options)
     except TranslationUnitLoadError as error:
         raise InputRefused("clang cannot read the file as C", where=path, hint="Pass a C source file.") from error
-    for diagnostic in unit.diagnostics:
-        if diagnostic.severity >= Diagnostic.Error:
-            raise _refusal(diagnostic, path)
+    errors = [d for d in unit.diagnostics if d.severity >= Diagnostic.Error]
+    if errors:
+        # A broken line often has a missing declaration too; what does not parse is said first.
+        raise _refusal(next((d for d in errors if "undeclared function" not in d.spelling), errors[0]), path)
     return Unit(source, path, unit.cursor)
 
 

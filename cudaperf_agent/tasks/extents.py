@@ -62,14 +62,21 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     """The elements of `base` that the entry can touch: one reach, or several none of which covers the others.
 
     Returns:
-        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access.
+        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access. Accesses whose
+        subscripts are read from another buffer do not count beside others: the values there have to fit the extent.
     """
     found: list[Reach] = []
+    led = False
     for access in findings.of(base):
         bound = access_bound(findings.facts, access)
+        if bound is None and access.offset is not None and findings.facts.taint(access.offset):
+            led = True
+            continue
         if bound is None:
             return None
         found.append(Reach(bound.plus(1), _needs(findings.facts, access), access.line))
+    if led and not found:
+        return None
     best: list[Reach] = []
     for one in sorted(found, key=lambda r: r.line):
         if any(dominates(other.count, one.count) for other in best):

@@ -49,7 +49,7 @@ class Macros:
             except expr.ExprError:
                 value = self.value(name)
                 return name if value is None else str(value)
-            return inner if node.op in ("num", "name") else f"({inner})"
+            return str(node.value) if node.op == "num" else inner if node.op == "name" else f"({inner})"
 
         return _NAME.sub(replaced, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -80,7 +81,7 @@ def load_task(
     text = check_text(source.encode() if source is not None else _read(path), name)
     try:
         return _load(text, name, entry, read_spec(spec), stdin_files, include_dirs, defines)
-    except RecursionError as error:
+    except (RecursionError, ctypes.ArgumentError) as error:  # the latter where it strikes inside a libclang callback
         raise InputRefused(
             "an expression or block is nested too deeply", where=name, hint="Split it over several statements."
         ) from error

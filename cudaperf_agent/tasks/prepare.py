@@ -10,6 +10,7 @@ import numpy as np
 
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.native import Wrap, call_native
+from cudaperf_agent.tasks.budget import leaves
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.checked import Finding, check_program, with_line
 from cudaperf_agent.tasks.measure import measure_extents, with_parameter
@@ -73,6 +74,8 @@ def _refusal(task: Task, found: Trouble) -> InputRefused:
 
 def _remedy(task: Task, finding: Finding) -> str:
     parameter = next((p for p in task.inputs() if p.name == finding.parameter), None)
+    if parameter is not None and finding.index is not None and finding.index < 0:
+        return f"Mend the access, or restrict the inputs above {task.name}, for example: {_example_range(task)}"
     if parameter is not None and parameter.extent is not None:
         extent = parameter.extent.expr
         return (
@@ -131,15 +134,15 @@ def _is_changed(parameter: Parameter, cases: list[Case], run: list[dict[str, Val
 
 def _not_only_out(parameter: Parameter, runs: list[list[dict[str, Value]]]) -> str:
     for first, second in zip(*runs, strict=False):
-        a = np.ascontiguousarray(first[parameter.name]).reshape(-1)
-        b = np.ascontiguousarray(second[parameter.name]).reshape(-1)
-        if not a.size:
-            continue
-        old, new = a.view(np.uint8).reshape(a.size, -1), b.view(np.uint8).reshape(a.size, -1)
-        if ((old == _POISONS[0]) & (new == _POISONS[1])).all(axis=1).any():
-            return "the C leaves some of its elements as they were"
-        if parameter.type.dtype.names is None and old.tobytes() != new.tobytes():
-            return "the C's result depends on what it held before"
+        for one, other in zip(leaves(first[parameter.name]), leaves(second[parameter.name]), strict=True):
+            a, b = np.ascontiguousarray(one.values), np.ascontiguousarray(other.values)
+            if not a.size:
+                continue
+            old, new = a.view(np.uint8).reshape(a.size, -1), b.view(np.uint8).reshape(a.size, -1)
+            if ((old == _POISONS[0]) & (new == _POISONS[1])).all(axis=1).any():
+                return "the C leaves some of its elements as they were"
+            if not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+                return "the C's result depends on what it held before"
     return ""
 
 

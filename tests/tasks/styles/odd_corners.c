@@ -40,7 +40,7 @@ void union_pun(const float *x, uint32_t *bits, int n)
 
 void cast_pun(const float *x, uint32_t *bits, int n) { for (int i = 0; i < n; i++) bits[i] = *(const uint32_t *)(x + i); }
 
-void bytewise(void_like_is_not_here) int *void_like_is_not_here; { void_like_is_not_here[0] = 1; }
+void bytewise(old_style) int *old_style; { old_style[0] = 1; }
 
 void reversed_subscript(int *a, int n) { for (int i = 0; i < n; i++) i[a] = i; }
 
