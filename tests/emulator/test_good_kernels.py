@@ -16,7 +16,6 @@ Array = npt.NDArray[Any]
 SIZES = (1, 31, 257, 1000)
 
 
-
 def total(x: Array) -> Array:
     return np.concatenate([[x.sum(dtype=np.float64)], np.zeros(x.size - 1)])
 
