@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.accesses import Access, Findings
-from cudaperf_agent.tasks.evaluate import quotient_text
+from cudaperf_agent.tasks.algebra import quotient_text
 from cudaperf_agent.tasks.poly import Bounds, Facts, Poly, dominates
 
 MAX_JOINT_GUARDS = 3

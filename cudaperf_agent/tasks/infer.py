@@ -50,7 +50,7 @@ def infer(
             parameter = _extent(findings, parameter, list(parameters), calls.get(name), assumptions)
             parameter = _role(findings, parameter)
         done[name] = parameter
-    done = _indices(findings, done, tables)
+    done = _indices(findings, done, tables, assumptions)
     done = _sizes(done, at_least_one)
     return Inferred(done, tuple(assumptions))
 
@@ -93,7 +93,9 @@ def _role(findings: Findings, parameter: Parameter) -> Parameter:
     return replace(parameter, role=role, role_origin=Origin.LOOP_BOUNDS)
 
 
-def _indices(findings: Findings, parameters: dict[str, Parameter], tables: tuple[Table, ...]) -> dict[str, Parameter]:
+def _indices(
+    findings: Findings, parameters: dict[str, Parameter], tables: tuple[Table, ...], assumptions: list[str]
+) -> dict[str, Parameter]:
     counts = {t.name: str(t.count) for t in tables if len(t.dims) == 1}
     done = dict(parameters)
     for subscript in findings.subscripts:
@@ -110,6 +112,8 @@ def _indices(findings: Findings, parameters: dict[str, Parameter], tables: tuple
             continue
         last = poly_of(count)
         high = last.plus(-1).text() if last is not None else f"({count})-1"
+        into = target or subscript.table
+        assumptions.append(f"the values of {plain.name} lie in 0..{high}, as they index {into}")
         done[plain.name] = replace(plain, range=ValueRange("0", high, origin=Origin.LOOP_BOUNDS))
     return done
 

@@ -85,6 +85,10 @@ ODD: dict[str, dict[str, tuple[str, int | None]]] = {
     "by_address": {"a": ("inout", 7)},
     "case_carry": {"a": ("inout", None)},
     "picked": {"a": ("in", None), "b": ("in", None)},
+    "reshaped": {"a": ("in", 35), "b": ("out", 35)},
+    "hidden_if": {"a": ("inout", None)},
+    "hidden_loop": {"a": ("in", None)},
+    "literals": {"a": ("in", 7), "o": ("out", 7)},
 }
 
 
@@ -249,3 +253,14 @@ def test_many_helper_calls_stay_quick() -> None:
     task = load_task(source="\n".join([*layers, "float g(const float *x, int n) { return f19(x, n); }"]))
     # Too many to follow: unknown rather than wrong.
     assert task.parameters[0].extent is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n, b in INFERRED.items() if all(count is not None for _, count in b.values())])
+async def test_what_is_inferred_holds_when_the_code_runs(name: str) -> None:
+    """Guard pages and sanitizers at many sizes find no element beyond an extent, poison no `out` that is kept."""
+    from cudaperf_agent.tasks.prepare import prepare
+
+    task = load_task(STYLES / f"{name}.c")
+    ready = await prepare(task)
+    assert [(p.role, p.extent) for p in ready.inputs()] == [(p.role, p.extent) for p in task.inputs()]
