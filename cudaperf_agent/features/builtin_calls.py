@@ -129,6 +129,7 @@ OPERATIONS: dict[str, int] = {
 SYNCS = frozenset({"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__syncwarp"})
 LOADS = frozenset({"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"})
 STORES = frozenset({"__stcg", "__stcs", "__stwb", "__stwt"})
+DIRECTIONS = frozenset(f"cudaMemcpy{way}" for way in ("HostToDevice", "DeviceToHost", "DeviceToDevice", "Default"))
 LAUNCHERS = frozenset({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"})
 LANE_DEPENDENT = ("__shfl_", "__match_any_sync", "__activemask", "clock")
 """Prefixes of calls whose result differs between threads though their arguments may not."""

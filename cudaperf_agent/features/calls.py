@@ -25,6 +25,7 @@ from cudaperf_agent.features.values import (
 
 _CONFIGURE = frozenset({"cudaConfigureCall", "__cudaPushCallConfiguration"})
 _WARP_THREADS = 32
+_LOOP_COPY = 10
 _MMA_DEFAULT = 16 * 16 * 16
 
 
@@ -88,7 +89,10 @@ class CallEvaluator(Evaluator):
         if builtin_calls.is_copy(name) and not self.on_device:
             for argument in given:
                 self.value(argument)
-            self.recorder.note("xfer", node, 10 if self.depth else 1, 1.0, "inside a host loop" if self.depth else "")
+            named = (n.spelling for a in given for n in a.walk() if n.kind == K.DECL_REF)
+            direction = next((n for n in named if n in builtin_calls.DIRECTIONS), "")
+            detail = " ".join(filter(None, (direction, "inside a host loop" if self.depth else "")))
+            self.recorder.note("xfer", node, _LOOP_COPY if self.depth else 1, 1.0, detail)
             return Other()
         if name in builtin_calls.LAUNCHERS and not self.on_device and len(given) >= 3:
             return self._launch_by_pointer(node, given)
@@ -131,8 +135,8 @@ class CallEvaluator(Evaluator):
         pointer = self._address(arguments[at]) if len(arguments) > at else None
         if pointer is not None:
             kind = arguments[at].pointee()
-            lane = self.space.builtins["threadIdx.x"].scaled(kind.size)
-            warp = Pointer(pointer.space, pointer.root, lane)
+            lane = self.space.binary("%", self.space.builtins["threadIdx.x"], number(_WARP_THREADS))
+            warp = Pointer(pointer.space, pointer.root, pointer.offset + lane.scaled(kind.size))
             self.access(node, warp, kind, store=at == 0)
         return Other()
 
@@ -245,6 +249,9 @@ class CallEvaluator(Evaluator):
     def _launch(self, node: Node) -> Value:
         configure = node.children[1]
         held = self.value(node.children[0])
+        if not isinstance(held, Function):  # `(*kernel)<<<...>>>`
+            named = (self.value(n) for n in node.children[0].walk() if n.kind == K.DECL_REF)
+            held = next((v for v in named if isinstance(v, Function)), held)
         given = [self.value(a) for a in arguments_of(configure) if a is not None]
         if not isinstance(held, Function):
             self.recorder.gap(ORDER, "the kernel of this launch could not be told", node)

@@ -201,6 +201,7 @@ class Unit:
             )
         except cindex.TranslationUnitLoadError as failure:
             raise SourceTooComplex("the parser gave up") from failure
+        self._main = library().clang_getFile(self.tu.obj, MAIN.encode())
         self.errors: list[tuple[str, int]] = [
             (d.spelling, d.location.line if d.location.file and d.location.file.name == MAIN else 0)
             for d in self.tu.diagnostics
@@ -216,9 +217,8 @@ class Unit:
             return 1
 
         library().clang_visitChildren(cursor, VISITOR(visit), None)
-        clang = library()
         for child in found:
-            if main_only and not clang.clang_Location_isFromMainFile(clang.clang_getCursorLocation(child)):
+            if main_only and not self.in_source(child):
                 continue
             kind = child._kind_id
             if kind in (K.LINKAGE_SPEC, K.NAMESPACE, K.UNEXPOSED_DECL):
@@ -276,9 +276,14 @@ class Unit:
         return line, column
 
     def in_source(self, cursor: Any) -> bool:
-        """Whether a cursor stands in the source itself, not in a header."""
+        """Whether a cursor stands in the source itself, not in a header; what a header's macro makes stands in it."""
         clang = library()
-        return bool(clang.clang_Location_isFromMainFile(clang.clang_getCursorLocation(cursor)))
+        location = clang.clang_getCursorLocation(cursor)
+        if clang.clang_Location_isFromMainFile(location):
+            return True
+        file = ctypes.c_void_p()
+        clang.clang_getExpansionLocation(location, ctypes.byref(file), None, None, None)
+        return file.value is not None and file.value == self._main
 
     def span(self, cursor: Any) -> tuple[int, int]:
         """First byte and the byte after the last of a cursor in the source."""

@@ -222,7 +222,7 @@ class Evaluator(Environment):
         test = self.condition(node.children[0])
         if isinstance(test, Poly) and test.constant is not None:
             return self.value(node.children[1 if test.constant else 2])
-        self.branch(node, test, "a conditional expression")
+        self.branch(node, test, "a short branch, a conditional expression")
         yes, no = self.value(node.children[1]), self.value(node.children[2])
         if isinstance(yes, Poly) and isinstance(no, Poly):
             return self.space.select(self.integer(test), yes, no)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from cudaperf_agent.features.model import LIMITS, ORDER, Features, Gap, Limits
 from cudaperf_agent.features.worker import Worker
 
+_OUTSIDE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(_next)?[ \t]*["<][ \t]*(/|[^">\n]*\.\.)[^\n]*', re.MULTILINE)
 _PIECE_END = re.compile(r"[;{},]|(?<!\\)\n(?=\s*#)")
 
 
@@ -69,6 +70,12 @@ def extract_here(
         return nothing(refused)
     resources = parse_ptxas(ptxas) if ptxas else ()
     source = source.replace("\0", " ")
+    outside = [source.count("\n", 0, m.start()) + 1 for m in _OUTSIDE_INCLUDE.finditer(source)]
+    if outside:
+        source = _OUTSIDE_INCLUDE.sub("", source)
+        found = extract_here(source, ptxas=ptxas, entry=entry, limits=limits)
+        gaps = tuple(Gap(ORDER, "an #include of a path outside of the source is not followed", n) for n in outside)
+        return replace(found, gaps=gaps + found.gaps)
     if not is_python(source):
         return analyse(source, entries=_entries(entry), resources=resources, limits=limits)
     embedded = embedded_cuda(source)

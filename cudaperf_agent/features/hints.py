@@ -36,6 +36,7 @@ class HintValues:
         outside_loop: Factor for an atomic outside of loops.
         block_bad, block_large: A block that scores −0.5, and one above 512 threads.
         branch_deep, branch_loop, branch: A divergent branch two loops deep, in one loop, outside.
+        short: Factor for a branch that a compiler turns into a select.
         conflict: The worst bank conflict.
         fill: A grid of a single block.
         launch_in_loop: A launch inside a host loop.
@@ -48,7 +49,7 @@ class HintValues:
 
     copy_in_loop: float = 100.0
     copy: float = 4.0
-    coalescing: float = 60.0
+    coalescing: float = 90.0
     atomic_same: float = 70.0
     atomic_global: float = 40.0
     atomic_shared: float = 12.0
@@ -58,6 +59,7 @@ class HintValues:
     branch_deep: float = 34.0
     branch_loop: float = 22.0
     branch: float = 5.0
+    short: float = 0.25
     conflict: float = 30.0
     fill: float = 50.0
     launch_in_loop: float = 14.0
@@ -152,10 +154,12 @@ def _stride_text(access: Access) -> str:
 def _copies(features: Features, values: HintValues) -> Iterator[_Weighed]:
     for item in _of(features, "xfer"):
         if item.weight > 1:
-            message = (
-                f"Line {item.line}: `{_name(item)}` runs inside a host loop. "
-                "Hoist this copy out of the loop and keep the data on the device between launches."
+            remedy = (
+                "Swap the two pointers between launches instead of copying from device to device."
+                if "DeviceToDevice" in item.detail
+                else "Hoist this copy out of the loop and keep the data on the device between launches."
             )
+            message = f"Line {item.line}: `{_name(item)}` runs inside a host loop. {remedy}"
             yield _Weighed(values.copy_in_loop, Hint("xfer", item.line, message))
         else:
             message = (
@@ -213,7 +217,9 @@ def _launches(features: Features, values: HintValues) -> Iterator[_Weighed]:
                 f"{MACHINE.multiprocessors} multiprocessors idle. Let the grid grow with the input."
             )
             share = 1.0 - blocks / MACHINE.multiprocessors
-            yield _Weighed(values.fill * share * (1.0 if blocks == 1 else 0.3), Hint("grid_fill", site.line, message))
+            alone = all(other.blocks is not None and other.blocks <= blocks for other in features.launches)
+            part = (1.0 if blocks == 1 else 0.3) * (1.0 if alone else 0.1)
+            yield _Weighed(values.fill * share * part, Hint("grid_fill", site.line, message))
         if site.in_loop:
             message = (
                 f"Line {site.line}: `{site.kernel}` is launched inside a host loop; every launch costs microseconds. "
@@ -225,6 +231,7 @@ def _launches(features: Features, values: HintValues) -> Iterator[_Weighed]:
 def _branches(features: Features, values: HintValues) -> Iterator[_Weighed]:
     for item in _of(features, "div"):
         value = values.branch_deep if item.weight >= 100 else values.branch_loop if item.weight > 1 else values.branch
+        value *= values.short if "short" in item.detail else 1.0
         short = item.text.split("{")[0].strip()[:60]
         if "length" in item.detail:
             message = (

@@ -190,6 +190,8 @@ class Limits:
             overflows a parser's stack.
         nodes: Most syntax nodes that are kept.
         start_seconds: Wall time that the parsing process may take to start.
+        answer_seconds: Wall time after which the parsing process is given up.
+        memory_bytes: Address space of the parsing process.
         steps: Most nodes that are walked, inlining counted each time.
         inline_depth: Deepest chain of inlined calls.
         loop_weight_depth: Depth at which the weight 10^depth stops growing [ours].
@@ -201,6 +203,8 @@ class Limits:
     nodes: int = 60_000
     steps: int = 120_000
     start_seconds: float = 20.0
+    answer_seconds: float = 4.0
+    memory_bytes: int = 3 << 30
     inline_depth: int = 12
     loop_weight_depth: int = 2
 

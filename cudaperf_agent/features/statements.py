@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudaperf_agent.features.clang_cuda import Node
 from cudaperf_agent.features.cursor_kinds import K
-from cudaperf_agent.features.functions import Definition
+from cudaperf_agent.features.functions import LOOPS, Definition
 from cudaperf_agent.features.loops import FALLS, LEAVES, RETURNS, LoopWalker
 from cudaperf_agent.features.symbolic import ZERO, Poly
 from cudaperf_agent.features.values import (
@@ -17,6 +17,8 @@ from cudaperf_agent.features.values import (
     join,
     mask_of,
 )
+
+_SELECT_NODES = 24
 
 
 class Walker(LoopWalker):
@@ -154,7 +156,8 @@ class Walker(LoopWalker):
             return self.statement(no, whole=whole) if no is not None else FALLS
         guard = whole and no is None and isinstance(test, Poly) and _is_bound(test)
         if not guard:
-            self.branch(node, test, "a branch")
+            short = all(_is_select(side) for side in (yes, no) if side is not None)
+            self.branch(node, test, "a short branch" if short else "a branch")
         before = dict(self.variables)
         outcome = self.statement(yes, whole=guard and not _is_exit(yes))
         after_yes, self.variables = self.variables, before
@@ -213,6 +216,13 @@ def _data(value: Value) -> bool:
     return (isinstance(value, Other) and value.data) or (
         isinstance(value, Poly) and any(a.sort == "load" for a in value.atoms())
     )
+
+
+def _is_select(node: Node) -> bool:
+    """Whether a side of a branch only assigns variables, so that a compiler makes a select of it."""
+    parts = list(node.walk())
+    busy = (K.CALL, K.SUBSCRIPT, K.RETURN, K.BREAK, K.CONTINUE, *LOOPS)
+    return len(parts) <= _SELECT_NODES and not any(p.kind in busy for p in parts)
 
 
 def _is_exit(node: Node) -> bool:

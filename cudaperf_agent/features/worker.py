@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import selectors
 import subprocess
 import sys
@@ -60,12 +61,17 @@ class Worker:
             except OSError:
                 self._stop()
                 return Answer(None, "the parser ended unexpectedly")
-            line = self._line(self._limits.seconds * 2 + 1)
+            line = self._line(self._limits.answer_seconds)
             if line is None:
                 late = self._child.poll() is None
                 self._stop()
                 return Answer(None, "parsing takes too long" if late else "the parser crashed")
             return Answer(json.loads(line))
+
+    @property
+    def process_id(self) -> int | None:
+        """Of the child, `None` if there is none."""
+        return self._child.pid if self._child is not None else None
 
     def close(self) -> None:
         """End the child."""
@@ -130,6 +136,8 @@ def main() -> None:
     """Answer requests from stdin until it ends."""
     from cudaperf_agent.features.extract import extract_here
 
+    resource.setrlimit(resource.RLIMIT_AS, (LIMITS.memory_bytes, LIMITS.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     extract_here("__global__ void k(float *x) { x[threadIdx.x] = 0; }")
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # nothing but answers may reach the parent

@@ -35,6 +35,8 @@ template <class T> struct less { __device__ T operator()(T, T) const; };
 template <class T> struct greater { __device__ T operator()(T, T) const; };
 template <class Group, class T, class Op> __device__ T reduce(const Group &, T, Op);
 template <class Group, class T, class Op> __device__ T inclusive_scan(const Group &, T, Op);
+template <class Group, class T> __device__ T inclusive_scan(const Group &, T);
+template <class Group, class T> __device__ T exclusive_scan(const Group &, T);
 template <class Group, class T, class Op> __device__ T exclusive_scan(const Group &, T, Op);
 template <class Group, class T> __device__ void memcpy_async(const Group &, T *, const T *, size_t);
 template <class Group> __device__ void wait(const Group &);
