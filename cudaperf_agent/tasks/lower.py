@@ -40,11 +40,11 @@ def lower_source(
     """
     unit = parse_c(source, path, include_dirs, defines)
     definitions = {
-        c.spelling: c for c in unit.declarations if c.kind.name == "FUNCTION_DECL" and c.is_definition()
+        c.spelling: c for c in unit.cursor.get_children() if c.kind.name == "FUNCTION_DECL" and c.is_definition()
     }
     if entry not in definitions:
         return ir.Unlowered(f"there is no definition of '{entry}'", 1)
-    file_names = {c.spelling for c in unit.own(unit.declarations) if c.kind.name in ("FUNCTION_DECL", "VAR_DECL")}
+    file_names = {c.spelling for c in unit.top_level() if c.kind.name in ("FUNCTION_DECL", "VAR_DECL")}
     done: dict[str, ir.Function] = {}
     try:
         main = _lower_with_callees(definitions[entry], file_names, done, ())
