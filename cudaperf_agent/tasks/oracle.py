@@ -25,7 +25,7 @@ __all__ = ["Expected", "ExpectedOutput", "Oracle"]
 ORACLE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=8 << 30)
 BATCH_BYTES = 64 << 20
 _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
-_FEW_SAMPLES = (Build.UPWARD,)
+_FEW_SAMPLES: tuple[Build, ...] = ()
 _MOVES = 2
 _WIDE = ("wide", *(f"moved {number}" for number in range(_MOVES)))
 Outputs = dict[str, Value]
