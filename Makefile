@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-export CUDAPERF_HOME ?=
 
 .PHONY: setup demo test test-fast lint types imports clean
 

@@ -1,0 +1,210 @@
+"""A policy on vLLM's engine in this process: continuous batching over every live trajectory, adapters replaced hot.
+
+The engine belongs to the event loop that first used it, so a process has one loop for all of its rollouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cudaperf_agent.errors import BackendUnavailable, CudaPerfError, UsageError
+from cudaperf_agent.policies.base import Proposal, ProposalRequest
+from cudaperf_agent.policies.sampling import SamplingConfig, row_seed
+from cudaperf_agent.policies.smollm2 import NAME, smollm2_folder
+
+
+@dataclass(frozen=True, slots=True)
+class VllmConfig:
+    """What the engine is started with.
+
+    Attributes:
+        model: Hugging Face folder or name; `None` is SmolLM2-135M-Instruct.
+        adapter: LoRA folder to begin with.
+        lora_rank: Largest rank of an adapter that may be loaded later; 0 switches adapters off.
+        dtype: Of the weights.
+        quantization: vLLM's name of a quantisation (``bitsandbytes``), `None` for none.
+        tensor_parallel: GPUs the model is spread over.
+        memory_share: Share of the GPU's memory that the engine may take; `None` leaves it to vLLM.
+        max_model_len: Longest sequence; `None` is the model's own.
+        max_sequences: Most sequences at work at once.
+        eager: No CUDA graphs: starts sooner, generates slower.
+        sampling: How answers are drawn.
+    """
+
+    model: str | None = None
+    adapter: Path | None = None
+    lora_rank: int = 64
+    dtype: str = "bfloat16"
+    quantization: str | None = None
+    tensor_parallel: int = 1
+    memory_share: float | None = None
+    max_model_len: int | None = None
+    max_sequences: int = 256
+    eager: bool = False
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+
+
+class VllmPolicy:
+    """Proposes by an engine that starts on the first call (tens of seconds)."""
+
+    def __init__(self, config: VllmConfig | None = None) -> None:
+        self._config = config or VllmConfig()
+        self._engine: Any = None
+        self._tokenizer: Any = None
+        self._starting: asyncio.Lock | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._numbers = itertools.count()
+        self._adapter: Path | None = self._config.adapter
+        self._adapter_id = 1
+
+    @property
+    def name(self) -> str:
+        """``vllm:MODEL``, with ``+ADAPTER`` where one is loaded."""
+        model = Path(self._config.model).name if self._config.model else NAME
+        return f"vllm:{model}" + (f"+{self._adapter.name}" if self._adapter else "")
+
+    def use_adapter(self, folder: Path | None) -> None:
+        """From the next request on, answer with this adapter (`None`: the bare model). Running requests keep theirs.
+
+        Raises:
+            UsageError: The engine was configured without adapters.
+        """
+        if folder is not None and not self._config.lora_rank:
+            raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
+        self._adapter = folder
+        self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+
+    async def propose(self, request: ProposalRequest) -> list[Proposal]:
+        """`request.n` answers, drawn beside those of every other trajectory.
+
+        Raises:
+            BackendUnavailable: vLLM is missing, does not start, or its engine died.
+            UsageError: The prompt does not fit the model's context.
+        """
+        await self._start()
+        prompt = self._encode(request)
+        answers = [self._answer(request, prompt, k) for k in range(request.n)]
+        return list(await asyncio.gather(*answers))
+
+    async def aclose(self) -> None:
+        """Stop the engine's processes."""
+        if self._engine is not None:
+            self._engine.shutdown()
+            self._engine = None
+
+    async def _answer(self, request: ProposalRequest, prompt: list[int], k: int) -> Proposal:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        sampling = self._config.sampling
+        limit = self._engine.model_config.max_model_len - len(prompt)
+        listener = request.on_token if request.n == 1 else None
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=min(sampling.max_tokens, limit),
+            seed=row_seed(request, k),
+            logprobs=0,
+            stop=["\n```\n"] if sampling.stop_after_code else None,
+            include_stop_str_in_output=True,
+            output_kind=RequestOutputKind.DELTA if listener else RequestOutputKind.FINAL_ONLY,
+        )
+        ids: list[int] = []
+        logprobs: list[float] = []
+        text, reason = "", ""
+        try:
+            stream = self._engine.generate(
+                {"prompt_token_ids": prompt}, params, f"cudaperf-{next(self._numbers)}", lora_request=self._lora()
+            )
+            async for output in stream:
+                piece = output.outputs[0]
+                ids.extend(piece.token_ids)
+                logprobs.extend(at[token].logprob for at, token in zip(piece.logprobs, piece.token_ids, strict=True))
+                text += piece.text
+                reason = piece.finish_reason or reason
+                if listener and piece.text:
+                    listener(piece.text)
+        except Exception as error:
+            if isinstance(error, CudaPerfError) or not type(error).__module__.startswith("vllm"):
+                raise
+            raise BackendUnavailable(f"vLLM's engine failed: {error}", hint="See its log above.") from error
+        return Proposal(
+            text=text,
+            finish_reason=reason or "stop",
+            model=self.name,
+            prompt_token_ids=tuple(prompt),
+            token_ids=tuple(ids),
+            logprobs=tuple(logprobs),
+            usage={"prompt_tokens": len(prompt), "completion_tokens": len(ids)},
+        )
+
+    def _lora(self) -> Any:
+        if self._adapter is None:
+            return None
+        from vllm.lora.request import LoRARequest
+
+        return LoRARequest(f"{self._adapter.name}-{self._adapter_id}", self._adapter_id, str(self._adapter))
+
+    def _encode(self, request: ProposalRequest) -> list[int]:
+        messages = [{"role": m.role, "content": m.content} for m in request.messages]
+        text = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        if len(ids) >= self._engine.model_config.max_model_len:
+            raise UsageError(
+                f"the prompt is {len(ids)} tokens long, the model takes {self._engine.model_config.max_model_len}",
+                hint='Use the compact prompt form (prompt.form = "compact") or a model with a longer context.',
+            )
+        return ids
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop, self._starting = loop, asyncio.Lock()
+        if self._loop is not loop:
+            raise RuntimeError("the engine belongs to another event loop: keep one loop for the whole process")
+        assert self._starting is not None
+        async with self._starting:
+            if self._engine is None:
+                self._tokenizer, self._engine = start_engine(self._config)
+
+
+def start_engine(config: VllmConfig) -> tuple[Any, Any]:
+    """Tokenizer and started engine. Blocks for tens of seconds; call it on the loop that will use the engine.
+
+    Raises:
+        BackendUnavailable: vLLM is not installed or the engine does not start.
+    """
+    try:
+        from transformers import AutoTokenizer
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"{error.name or 'vllm'} is not installed", hint='Install it with: pip install "cudaperf-agent[vllm]"'
+        ) from error
+    model = config.model or str(smollm2_folder())
+    options: dict[str, Any] = {
+        "model": model,
+        "dtype": config.dtype,
+        "quantization": config.quantization,
+        "tensor_parallel_size": config.tensor_parallel,
+        "max_model_len": config.max_model_len,
+        "max_num_seqs": config.max_sequences,
+        "enforce_eager": config.eager,
+        "enable_prefix_caching": True,
+        "logprobs_mode": "processed_logprobs",
+        "generation_config": "vllm",
+    }
+    if config.memory_share is not None:
+        options["gpu_memory_utilization"] = config.memory_share
+    if config.lora_rank:
+        options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": 2}
+    try:
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**options))
+    except (RuntimeError, ValueError, OSError) as error:
+        raise BackendUnavailable(f"vLLM does not start {model}: {error}", hint="See its log above.") from error
+    return AutoTokenizer.from_pretrained(model), engine

@@ -1,0 +1,125 @@
+"""The drop-in's text: forms, staging by role, tables and what stays C."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cudaperf_agent.codegen.dropin import device_prototype, host_part, make_dropin
+from cudaperf_agent.codegen.forms import detect_form
+from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
+
+FLOAT = CType("float", TypeKind.FLOAT, 4, 4)
+INT = CType("int", TypeKind.INT, 4, 4)
+SOURCE = """static float gain[2] = {1, 2};
+void set_gain(const float *g) { gain[0] = g[0]; /* } */ gain[1] = g[1]; }
+/* scale( { */
+void scale(int n, const float *x, float *class)
+{
+    for (int i = 0; i < n; i++) { class[i] = gain[0] * x[i] + gain[1]; }
+}
+void twice(int n, const float *x, float *y) { scale(n, x, y); }
+"""
+KERNEL = """
+__global__ void k(int n, const float *x, float *y, const float *gain)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = gain[0] * x[i] + gain[1];
+}
+extern "C" int scale_device(int n, const float *x, float *y, const float *gain, cudaStream_t stream)
+{
+    if (n > 0) k<<<(n + 255) / 256, 256, 0, stream>>>(n, x, y, gain);
+    return cudaGetLastError();
+}
+"""
+
+
+def buffer(name: str, role: Role, const: bool = False) -> Parameter:
+    return Parameter(
+        name,
+        FLOAT,
+        True,
+        role,
+        Origin.DEFAULT,
+        f"{'const ' if const else ''}float *{name}",
+        extent=Extent("n*2/2", Origin.DEFAULT),
+        const=const,
+    )
+
+
+@pytest.fixture
+def task() -> Task:
+    scalar = Parameter("n", INT, False, Role.SCALAR, Origin.TYPE, "int n")
+    return Task(
+        "scale",
+        "function",
+        SOURCE,
+        "scale.c",
+        parameters=(scalar, buffer("x", Role.IN, True), buffer("class", Role.OUT)),
+        tables=(Table("gain", FLOAT, (2,), False, 1),),
+        kept_functions=("set_gain", "twice"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "form"),
+    [
+        (KERNEL, "device"),
+        (KERNEL + 'extern "C" void scale(int n, const float *x, float *y) { }', "whole"),
+        ("// scale(int) { }\n" + KERNEL, "device"),
+        ("__global__ void k() {}", None),
+        ("int scale_device(int n);", None),
+        ("", None),
+    ],
+)
+def test_form_is_what_the_file_defines(task: Task, source: str, form: str | None) -> None:
+    assert detect_form(task, source) == form
+    made = make_dropin(task, source)
+    assert (made.form if made else None) == form
+
+
+def test_a_program_is_whole_by_itself(task: Task) -> None:
+    made = make_dropin(replace(task, mode="program", name="main"), "int main() { return 0; }")
+    assert made is not None
+    assert (made.form, made.host_c) == ("program", None)
+
+
+def test_outputs_are_not_copied_in_and_inputs_not_out(task: Task) -> None:
+    made = make_dropin(task, KERNEL)
+    assert made is not None
+    copies = [line.strip() for line in made.cu.splitlines() if "cudaMemcpy(" in line and "gain" not in line]
+    assert len(copies) == 2
+    assert "cudaperf_d_x, x," in copies[0]
+    assert "(void *)class_, cudaperf_d_class" in copies[1]
+
+
+def test_the_prototype_names_tables_after_the_parameters(task: Task) -> None:
+    assert device_prototype(replace(task, returns=FLOAT)) == (
+        'extern "C" int scale_device(int n, const float *x, float *class_, float *result, '
+        "const float *gain, cudaStream_t stream)"
+    )
+
+
+def test_what_stays_c_compiles_and_no_longer_defines_the_entry(task: Task, tmp_path: Path) -> None:
+    text = host_part(task)
+    assert text is not None
+    (tmp_path / "host.c").write_text(text)
+    subprocess.run(["gcc", "-c", "-Wall", "-Werror", "host.c"], cwd=tmp_path, check=True)
+    symbols = subprocess.run(["nm", "host.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert " U scale" in symbols
+    assert " T set_gain" in symbols
+    assert " T cudaperf_scale_gain" in symbols
+
+
+def test_nothing_stays_c_for_a_lone_function(task: Task) -> None:
+    assert host_part(replace(task, tables=(), kept_functions=())) is None
+
+
+def test_the_drop_in_is_legal_cuda(task: Task, tmp_path: Path) -> None:
+    made = make_dropin(task, KERNEL)
+    assert made is not None
+    (tmp_path / "scale.cu").write_text(made.cu)
+    subprocess.run(["nvcc", "-arch=sm_90", "-Werror", "all-warnings", "-c", "scale.cu"], cwd=tmp_path, check=True)

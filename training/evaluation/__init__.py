@@ -1,0 +1,1 @@
+"""Evaluation: estimators, intervals, suites and reports."""
