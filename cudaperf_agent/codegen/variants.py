@@ -77,7 +77,14 @@ def generate(task: Task) -> Generation:
 def strategies(plan: Plan) -> Sequence[Strategy]:
     """Strategies worth trying on a plan, the likely fastest first."""
     return (
+        Strategy(
+            "tiled", "Tiles of rows and columns are staged in shared memory.", restrict=True, tiled=True, tree=True
+        ),
+        Strategy("privatised", "Counts are gathered per block in shared memory.", restrict=True, privatised=True),
         Strategy("tree", "Partial results are combined by warp shuffles.", restrict=True, tree=True, items=8),
+        Strategy(
+            "warp_rows", "One warp per row, lanes share the loops inside it.", restrict=True, rows="warp", tree=True
+        ),
         Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
         Strategy("grid_stride", "At most 1056 blocks, threads stride over the rest.", restrict=True, grid_stride=1056),
         Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
