@@ -66,6 +66,7 @@ class Emitter:
         self.kernels: list[str] = []
         self.count = 0
         self.early: list[str] = []
+        self.applied: set[str] = set()
         self.fetched: dict[str, str] = {}
         self.taken = {*plan.symbols, *(h.name for h in plan.module.helpers), task.name}
         self.helper_tables = {h.name: tuple(t.name for t in h.tables) for h in plan.module.helpers}
@@ -93,6 +94,8 @@ class Emitter:
             NotApplicable: The strategy changes nothing in this plan.
         """
         body = self.steps(self.plan.steps, 1)
+        if self.strategy.needs and self.strategy.needs not in self.applied:
+            raise NotApplicable
         device_values = [INDENT + line for line in self.early]
         device_values += [
             f"{INDENT}{spelled(self.plan.symbols[name].type)} *{self.value_names[name]} = "
@@ -294,18 +297,23 @@ class Emitter:
             return self._scalar_work(step, depth)
         if isinstance(step, Parallel):
             if self.strategy.rows == "warp" and step.rows:
+                self.applied.add("rows")
                 return emit_rows.emit_rows(self, step, depth)
-            for wanted, special in (
-                (self.strategy.tiled, emit_tiled.emit_tiled),
-                (self.strategy.privatised and bool(step.atomic), emit_privatised.emit_privatised),
+            for needs, wanted, special in (
+                ("tiled", self.strategy.tiled, emit_tiled.emit_tiled),
+                ("privatised", self.strategy.privatised, emit_privatised.emit_privatised),
             ):
                 if wanted:
                     try:
-                        return special(self, step, depth)
+                        lines = special(self, step, depth)
                     except NotApplicable:
                         continue
+                    self.applied.add(needs)
+                    return lines
             return emit_parallel.emit(self, step, depth)
         if isinstance(step, Reduce):
+            if self.strategy.tree:
+                self.applied.add("tree")
             return emit_reduce.emit(self, step, depth)
         return emit_scan_sums(self, step, depth)
 

@@ -74,6 +74,8 @@ class _Launch:
         self.host = Printer(emitter.plan.symbols)
         self.printer = emitter.printer(emitter.atomic_pointers(step.atomic, step.nest.inner))
         self.stride = bool(self.strategy.grid_stride) and len(self.axes) == 1
+        if self.stride:
+            emitter.applied.add("stride")
 
     def lines(self, depth: int) -> list[str]:
         emitter, pad = self.emitter, INDENT * depth
