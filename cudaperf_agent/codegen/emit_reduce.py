@@ -328,7 +328,10 @@ class _Reduction:
                 scope.add(declaration, value)
             inner.append(f"{INDENT}*{value} = {name};")
         name = emitter.kernel_name("finish")
-        emitter.add_kernel(name, scope, [*lines, *inner])
+        # Only thread 0 reads the old values: the others are gone by the time that it stores the new ones.
+        opening = [INDENT + line for line in scope.opening]
+        scope.opening = []
+        emitter.add_kernel(name, scope, [*lines, *opening, *inner])
         return name, scope
 
     def _total(self, count: str) -> list[str]:
