@@ -84,6 +84,7 @@ class Planner:
         self.buffers |= {t.name: tuple(ir.Const(d, ir.INT) for d in t.dims) for t in entry.tables}
         self.aliases: dict[str, Alias] = {}
         self.env: dict[str, Poly | None] = {}
+        self.defined: list[Constraint] = []
         self.device: set[str] = set()
         written = assigned(entry.body)
         for table in entry.tables:
@@ -252,8 +253,9 @@ class Planner:
             return
         collector = self._collector(())
         known = collector._poly(value, Domain())
-        if known is not None and not collector._fresh and not collector._extra:
-            self.env[name] = known
+        if known is not None and not collector._fresh:
+            # A fact, not a substitution: a width ``w = n + 1`` keeps its name, so that ``y*w + x`` keeps its shape.
+            self.defined += [Constraint(Poly.name(name) - known, equal=True), *collector._extra]
 
     def _assign(self, statement: ir.Assign) -> list[Step]:
         place = ir.root(statement.target)
@@ -302,7 +304,7 @@ class Planner:
 
     def _facts(self, condition: ir.Expr, context: Context, *, negate: bool = False) -> tuple[Constraint, ...]:
         collector = self._collector(())
-        domain = collector.holds(condition, Domain((), (), context.facts), negate=negate)
+        domain = collector.holds(condition, Domain((), (), (*self.defined, *context.facts)), negate=negate)
         return domain.constraints if not domain.free else context.facts
 
     # Loops ----------------------------------------------------------------------------------------------------
@@ -316,7 +318,7 @@ class Planner:
     def accesses(self, nest: Nest, context: Context) -> list[Access]:
         """Accesses of a nest with all declarations sunk into its body."""
         collector = self._collector((nest.rebuilt(),))
-        domain = Domain((), (), context.facts)
+        domain = Domain((), (), (*self.defined, *context.facts))
         for level in nest.levels:
             collector.read(level.loop.start, domain)
             collector.read(level.loop.bound, domain)
@@ -429,13 +431,13 @@ class Planner:
 
     def within(self, loop: ir.For, context: Context) -> Context:
         """The context of a host loop's body."""
-        domain = self._collector((loop,)).inside(loop, Domain((), (), context.facts))
+        domain = self._collector((loop,)).inside(loop, Domain((), (), (*self.defined, *context.facts)))
         return Context(context.facts if domain.free else domain.constraints, context.live, True)
 
     def ends(self, loop: ir.For, context: Context) -> tuple[Poly | None, Poly | None, Domain]:
         """Start and bound of a loop as polynomials in sizes, and what holds before it."""
         collector = self._collector((loop,))
-        domain = Domain((), (), context.facts)
+        domain = Domain((), (), (*self.defined, *context.facts))
         start, bound = collector._poly(loop.start, domain), collector._poly(loop.bound, domain)
         return start, bound, collector.take_free(domain)
 
@@ -504,7 +506,7 @@ def nest_of(loop: ir.For) -> Nest:
         if len(rest) != 1 or not isinstance(rest[0], ir.For):
             return Nest((*levels, Level(header)), current.body)
         inner = rest[0]
-        if names & assigned((inner,)) or _own_break(inner.body) or _own_continue(current.body):
+        if names & stored_scalars((inner,)) or _own_break(inner.body) or _own_continue(current.body):
             return Nest((*levels, Level(header)), current.body)
         levels.append(Level(header, tuple(prefix)))
         current = inner
@@ -628,7 +630,7 @@ def _merged(steps: list[Step]) -> list[Step]:
         elif isinstance(step, ScalarWork) and isinstance(last, Reduce):
             merged[-1] = replace(last, after=(*last.after, *step.statements))
         elif isinstance(step, Reduce) and isinstance(last, ScalarWork) and _repeatable(last, step):
-            merged[-1] = replace(step, before=last.statements)
+            merged[-1] = replace(step, before=(*last.statements, *step.before))
         else:
             merged.append(step)
     return merged

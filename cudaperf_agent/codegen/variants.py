@@ -77,10 +77,12 @@ def generate(task: Task) -> Generation:
 def strategies(plan: Plan) -> Sequence[Strategy]:
     """Strategies worth trying on a plan, the likely fastest first."""
     return (
-        Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True),
+        Strategy("tree", "Partial results are combined by warp shuffles.", restrict=True, tree=True, items=8),
+        Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
         Strategy("grid_stride", "At most 1056 blocks, threads stride over the rest.", restrict=True, grid_stride=1056),
-        Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True),
-        Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True),
+        Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
+        Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
+        Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
     )
 
 

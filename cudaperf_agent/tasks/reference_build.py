@@ -65,7 +65,8 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
 # <tgmath.h> brings <complex.h>, whose I is too good a name to lose
 _PRELUDE = {Build.WIDE: "#include <tgmath.h>\n#undef I\n#undef complex\n"}
 _ROUNDING = {Build.UPWARD: "FE_UPWARD", Build.DOWNWARD: "FE_DOWNWARD"}
-_ALWAYS = ("-g", "-w", "-fPIC", "-fno-strict-aliasing", "-Werror=format", "-Werror=implicit-function-declaration")
+# A retyped `printf` or a function that is not declared must fail to build, rather than give some other result.
+_ALWAYS = ("-g", "-fPIC", "-fno-strict-aliasing", "-Werror=format", "-Werror=implicit-function-declaration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def parse_report(text: str) -> EmulatorReport:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return EmulatorReport(unsupported=f"the emulator's report cannot be read: {error!r}")
     offsets = sorted({f.pc for f in findings if f.pc} | {f.other_pc for f in findings if f.other_pc})
-    lines = _lines(library, source, tuple(offsets)) if offsets else {}
+    lines = _lines(library, _stamp(library), source, tuple(offsets)) if offsets else {}
     made = [(f.severity, f.report(lines)) for f in findings]
     unsupported = next((r for severity, r in made if severity == "unsupported"), None)
     return EmulatorReport(
@@ -110,9 +110,17 @@ class _Finding:
         return Report(kind=self.kind, message=message, line=line, count=self.count)
 
 
+def _stamp(library: str) -> tuple[int, int]:
+    with contextlib.suppress(OSError):
+        info = Path(library).stat()
+        return info.st_mtime_ns, info.st_size
+    return 0, 0
+
+
 @lru_cache(maxsize=256)
-def _lines(library: str, source: str, offsets: tuple[int, ...]) -> dict[int, int]:
+def _lines(library: str, stamp: tuple[int, int], source: str, offsets: tuple[int, ...]) -> dict[int, int]:
     """Lines of `source` for return addresses in a library: of the innermost inlined frame that lies in that file."""
+    del stamp  # part of the cache's key: the file may be built anew
     path = Path(library)
     if not path.is_file():
         return {}

@@ -88,8 +88,8 @@ void run_grid(uint3 grid, size_t shared_bytes) {
 
 } // namespace emu
 
-EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes, cudaStream_t,
-                        void (*body)(void *), void *context) {
+EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes,
+                        void (*body)(void *), void *context, const emu_range *parameters, int parameter_count) {
   using namespace emu;
   if (run.current) emu_unsupported("launches from inside a kernel (dynamic parallelism)", line);
   if (lasting_error()) return;
@@ -104,6 +104,8 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   run.line = line;
   run.body = body;
   run.context = context;
+  run.parameters = parameters;
+  run.parameter_count = parameter_count;
   run.threads = block.x * block.y * block.z;
   run.active = true;
   run.abandoned = false;

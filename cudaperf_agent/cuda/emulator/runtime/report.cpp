@@ -134,6 +134,3 @@ EMU_API const char *cudaperf_emulator_report() {
   text = emu::take_report();
   return text.c_str();
 }
-
-// Runs at exit() and at the end of main; the runner leaves by _exit and asks for reports itself.
-__attribute__((destructor)) static void at_exit() { emu::write_last_report(); }
