@@ -120,6 +120,7 @@ class Collector:
         self.accesses: list[Access] = []
         self.order = 0
         self._extra: list[Constraint] = []
+        self._always: list[Constraint] = []
         self._fresh: list[str] = []
 
     # Polynomials ----------------------------------------------------------------------------------------------
@@ -136,7 +137,8 @@ class Collector:
 
     def take_free(self, domain: Domain) -> Domain:
         """The domain extended by the free variables and constraints that polynomials needed since the last call."""
-        domain = replace(domain, free=(*domain.free, *self._fresh), constraints=(*domain.constraints, *self._extra))
+        constraints = dict.fromkeys((*domain.constraints, *self._extra, *self._always))
+        domain = replace(domain, free=(*domain.free, *self._fresh), constraints=tuple(constraints))
         self._fresh, self._extra = [], []
         return domain
 
@@ -161,7 +163,11 @@ class Collector:
             return Poly.name(expr.name)
         if expr.name in self.env:
             return self.env[expr.name]
-        return None if expr.name in self.varying else Poly.name(expr.name)
+        if expr.name in self.varying:
+            return None
+        if expr.type.kind is TypeKind.UINT:
+            self._always.append(Constraint(Poly.name(expr.name)))
+        return Poly.name(expr.name)
 
     def _cast(self, expr: ir.Cast, domain: Domain) -> Poly | None:
         inner, outer = expr.operand.type, expr.type
@@ -194,6 +200,8 @@ class Collector:
         if expr.op == "<<" and divisor:
             return left * Poly.of(divisor)
         if expr.op in ("/", "%", ">>") and divisor > 0:
+            if expr.type.kind is TypeKind.UINT and not self._nonnegative(left, domain):
+                return None
             quotient = self._quotient(left, divisor, domain, floor=expr.op == ">>")
             return left - quotient * Poly.of(divisor) if expr.op == "%" else quotient
         return None
@@ -210,6 +218,13 @@ class Collector:
         low = rest if floor else rest + Poly.of(divisor - 1)
         self._extra += [Constraint(low), Constraint(Poly.of(divisor - 1) - rest)]
         return Poly.name(name)
+
+    def _nonnegative(self, poly: Poly, domain: Domain) -> bool:
+        """Whether a polynomial is proven not to be negative: then unsigned arithmetic has not wrapped below zero."""
+        from cudaperf_agent.codegen.dependence import never_negative
+
+        constraints = (*domain.constraints, *self._extra, *self._always)
+        return never_negative(Domain(domain.dims, (*domain.free, *self._fresh), constraints), poly)
 
     # Conditions -----------------------------------------------------------------------------------------------
 
@@ -231,7 +246,11 @@ class Collector:
         for side in (condition.left, condition.right):
             if side.type is None or side.type.kind not in (TypeKind.INT, TypeKind.UINT):
                 return domain
-        difference = self.poly(condition.left, domain) - self.poly(condition.right, domain)
+        left, right = self.poly(condition.left, domain), self.poly(condition.right, domain)
+        unsigned = any(s.type is not None and s.type.kind is TypeKind.UINT for s in (condition.left, condition.right))
+        if unsigned and not (self._nonnegative(left, domain) and self._nonnegative(right, domain)):
+            return self.take_free(domain)
+        difference = left - right
         domain = self.take_free(domain)
         one = Poly.of(1)
         made = {
@@ -251,7 +270,8 @@ class Collector:
         variable = Poly.name(loop.variable)
         made = [Constraint(variable - start if loop.step > 0 else start - variable)]
         breaks = any(isinstance(n, ir.Break | ir.Return) for n in ir.walk(*loop.body))
-        if not (breaks and _wraps(loop.bound)):
+        wraps = loop.bound.type is not None and loop.bound.type.kind is TypeKind.UINT
+        if not (breaks and wraps and not self._nonnegative(bound, domain)):
             reach = bound - variable if loop.step > 0 else variable - bound
             made.append(Constraint(reach if loop.relation in ("<=", ">=") else reach - Poly.of(1)))
         free = domain.free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,6 @@ from cudaperf_agent.codegen.steps import (
     Plan,
     Reduce,
     ScalarWork,
-    ScanSums,
     Step,
     Symbol,
 )
@@ -65,7 +65,9 @@ class Emitter:
         self.task, self.plan, self.strategy = task, plan, strategy
         self.kernels: list[str] = []
         self.count = 0
-        self.used = False
+        self.early: list[str] = []
+        self.applied: set[str] = set()
+        self.fetched: dict[str, str] = {}
         self.taken = {*plan.symbols, *(h.name for h in plan.module.helpers), task.name}
         self.helper_tables = {h.name: tuple(t.name for t in h.tables) for h in plan.module.helpers}
         self.shared = shared_scalars(plan)
@@ -92,12 +94,18 @@ class Emitter:
             NotApplicable: The strategy changes nothing in this plan.
         """
         body = self.steps(self.plan.steps, 1)
-        device_values = [
+        if self.strategy.needs and self.strategy.needs not in self.applied:
+            raise NotApplicable
+        device_values = [INDENT + line for line in self.early]
+        device_values += [
             f"{INDENT}{spelled(self.plan.symbols[name].type)} *{self.value_names[name]} = "
             f"scratch.get<{spelled(self.plan.symbols[name].type)}>(1);"
             for name in sorted(self.shared)
             if any(self.value_names[name] in text for text in (*self.kernels, *body))
         ]
+        body = _without_idle(body, self.plan.symbols)
+        fetched = [f"{INDENT}{kind} {name};" for name, kind in self.fetched.items()]
+        body = [*fetched, *body]
         text = "\n".join(body)
         needs_scratch = bool(device_values) or "scratch." in text
         lines = [
@@ -267,7 +275,7 @@ class Emitter:
 
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
-        from cudaperf_agent.codegen import emit_parallel, emit_reduce
+        from cudaperf_agent.codegen import emit_parallel, emit_privatised, emit_reduce, emit_rows, emit_tiled
         from cudaperf_agent.codegen.rules.scan import emit_scan_sums
 
         pad = INDENT * depth
@@ -288,8 +296,24 @@ class Emitter:
         if isinstance(step, ScalarWork):
             return self._scalar_work(step, depth)
         if isinstance(step, Parallel):
+            if self.strategy.rows == "warp" and step.rows:
+                self.applied.add("rows")
+                return emit_rows.emit_rows(self, step, depth)
+            for needs, wanted, special in (
+                ("tiled", self.strategy.tiled, emit_tiled.emit_tiled),
+                ("privatised", self.strategy.privatised, emit_privatised.emit_privatised),
+            ):
+                if wanted:
+                    try:
+                        lines = special(self, step, depth)
+                    except NotApplicable:
+                        continue
+                    self.applied.add(needs)
+                    return lines
             return emit_parallel.emit(self, step, depth)
         if isinstance(step, Reduce):
+            if self.strategy.tree:
+                self.applied.add("tree")
             return emit_reduce.emit(self, step, depth)
         return emit_scan_sums(self, step, depth)
 
@@ -333,8 +357,8 @@ class Emitter:
 
     def _fetch(self, step: Fetch, depth: int) -> list[str]:
         pad, kind, value = INDENT * depth, spelled(step.type), self.value_names[step.name]
+        self.fetched[step.name] = kind
         return [
-            f"{pad}{kind} {step.name};",
             f"{pad}cudaMemcpyAsync(&{step.name}, {value}, sizeof({kind}), cudaMemcpyDeviceToHost, stream);",
             f"{pad}cudaStreamSynchronize(stream);",
         ]
@@ -342,6 +366,8 @@ class Emitter:
     def _host_loop(self, step: HostLoop, depth: int) -> list[str]:
         pad, printer, loop = INDENT * depth, Printer(self.plan.symbols), step.loop
         inside = self.steps(step.steps, depth + 1)
+        if any("scratch.get<" in line for line in inside):
+            inside.insert(0, f"{pad}{INDENT}Scratch scratch(stream);  // of this turn")
         tests = [line for fetch in step.tests for line in self._fetch(fetch, depth + 1)]
         if isinstance(loop, ir.For):
             outer = [line for fetch in step.tests for line in self._fetch(fetch, depth)]
@@ -421,6 +447,17 @@ def _mentioned(step: Step) -> set[str]:
         statements.append(step.statement)
     names = {step.name} if isinstance(step, Fetch) else set()
     return names | set(reads(*statements)) | assigned(tuple(statements)) | declared(statements)
+
+
+def _without_idle(body: list[str], symbols: dict[str, Symbol]) -> list[str]:
+    """Host lines without declarations of variables that only kernels use."""
+    words = [set(re.findall(r"\w+", line)) for line in body]
+    idle = {
+        f"{spelled(symbol.type)} {name};"
+        for name, symbol in symbols.items()
+        if not symbol.pointer and sum(name in w for w in words) == 1
+    }
+    return [line for line in body if line.strip() not in idle]
 
 
 _STATUS = "@STATUS@"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.codegen.accesses import Access, Alias, Collector, Constraint, Domain
 from cudaperf_agent.codegen.affine import Poly, parsed
 from cudaperf_agent.codegen.dependence import Carried, carried
+from cudaperf_agent.codegen.rows import row_parts
 from cudaperf_agent.codegen.scalars import (
     carried_scalars,
     declared,
@@ -99,7 +100,8 @@ class Planner:
         if not any(_parallel(s) for s in _all(steps)):
             raise Declined("nothing in the function can be spread over threads", self.module.entry.line)
         roots = {name: alias.root for name, alias in self.aliases.items()}
-        return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots)
+        sizes = {name: size for name, extent in self.extents.items() if (size := extent.constant) is not None}
+        return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots, sizes)
 
     # New names --------------------------------------------------------------------------------------------------
 
@@ -168,6 +170,9 @@ class Planner:
                 else:
                     found |= stored_scalars((statement,)) - declared((statement,)) - _loop_variables((statement,))
             elif isinstance(statement, ir.If):
+                stored = stored_scalars((statement,)) - declared((statement,))
+                if not _has_loop(statement) and not _jumps(statement) and (_stores(statement) or stored & found):
+                    found |= stored
                 if _has_loop(statement) or not self._on_device([statement.condition], found):
                     self._spread_device((*statement.then, *statement.otherwise), found)
                 else:
@@ -277,6 +282,8 @@ class Planner:
 
     def _memory(self, statement: ir.Allocate | ir.Release | ir.Copy | ir.Fill) -> list[Step]:
         if isinstance(statement, ir.Allocate):
+            if not statement.declares and statement.name in self.buffers:
+                raise Declined(f"'{statement.name}' is allocated more than once", statement.line)
             self.buffers[statement.name] = ()
         needed = [] if isinstance(statement, ir.Release) else list(ir.children(statement))
         if self._on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
@@ -286,7 +293,12 @@ class Planner:
     def _branch(self, statement: ir.If, context: Context) -> list[Step]:
         if not _has_loop(statement) and not _jumps(statement):
             stored = stored_scalars((statement,))
-            if stored and not stored & self.device and not self._on_device([statement.condition], self.device):
+            if (
+                stored
+                and not _stores(statement)
+                and not stored & self.device
+                and not self._on_device([statement.condition], self.device)
+            ):
                 return [HostStatement(statement)]
             return [ScalarWork((statement,))]
         fetches = self._fetches(statement.condition)
@@ -341,7 +353,7 @@ class Planner:
         shared = carried_scalars(nest.inner, nest.variables, context.live - _declared_by(nest))
         accesses = self.accesses(nest, context)
         found = carried(accesses, nest.variables)
-        direct = self._direct(nest, shared, found, accesses)
+        direct = self._direct(nest, shared, found, accesses, context)
         if direct is not None:
             return direct
         special = first_rule(self, loop, nest, shared, context)
@@ -375,7 +387,7 @@ class Planner:
         return inner
 
     def _direct(
-        self, nest: Nest, shared: set[str], found: dict[str, Carried], accesses: Sequence[Access]
+        self, nest: Nest, shared: set[str], found: dict[str, Carried], accesses: Sequence[Access], context: Context
     ) -> list[Step] | None:
         """The nest as one launch: parallel loops, updates with atomics, or reductions."""
         stored = frozenset(a.root for a in accesses if a.write)
@@ -398,7 +410,8 @@ class Planner:
         free = [v for v in nest.variables if not found[v].order and not found[v].updates]
         chosen = self._choose(nest, free)
         if chosen and _grows(nest, chosen):
-            return [Parallel(nest, chosen, frozenset(), stored)]
+            rows = row_parts(self, nest, context) if len(nest.levels) == 1 else ()
+            return [Parallel(nest, chosen, frozenset(), stored, rows)]
         loose = [v for v in nest.variables if not found[v].order]
         chosen = self._choose(nest, loose)
         if chosen and _grows(nest, chosen):
@@ -564,6 +577,16 @@ def _has_loop(statement: ir.Stmt) -> bool:
 
 def _jumps(statement: ir.Stmt) -> bool:
     return any(isinstance(n, ir.Return | ir.Break | ir.Continue) for n in ir.walk(statement))
+
+
+def _stores(statement: ir.Stmt) -> bool:
+    """Whether a statement may store to memory."""
+    for node in ir.walk(statement):
+        if isinstance(node, ir.Assign) and isinstance(ir.root(node.target), ir.Load):
+            return True
+        if isinstance(node, ir.Call) and any(isinstance(a, ir.Address) for a in node.arguments):
+            return True
+    return False
 
 
 def _returns(statements: Sequence[ir.Stmt]) -> bool:

@@ -270,6 +270,8 @@ class _Function:
         if "memset" in name:
             return ir.Fill(target, self.expressions.value(second), count, line)
         source = self.expressions.address(second)
+        if "memmove" in name and source.pointer == target.pointer:
+            raise CannotLower("memmove within one buffer is not supported", line)
         if source.type != target.type:
             raise CannotLower(f"'{name}' copies between different types", line)
         return ir.Copy(target, source, count, line)
