@@ -2,9 +2,8 @@
 
     python benchmarks/features.py [--json] [--aim-ms 15] [FILE.cu ...]
 
-Without files: the golden sources of 25 lines and more, each repeated until it is about 60 lines long is *not* done;
-instead pairs of kernels are joined into one source of about 60 lines with two launches. Two figures: within the parsing
-process (CPU time) and through `extract`, which adds a pipe and JSON (wall time).
+Without files: golden sources joined to sources of about 60 lines, with several kernels and launches each. Two figures:
+within the parsing process (CPU time), and through `extract`, which adds a pipe and JSON (wall time).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import re
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cudaperf_agent.features.extract import extract, extract_here
@@ -43,13 +43,13 @@ def sixty_line_sources() -> list[str]:
     return found
 
 
-def best(measure: object, source: str, clock: object) -> float:
+def best(measure: Callable[[str], object], source: str, clock: Callable[[], float]) -> float:
     """Least milliseconds of several rounds."""
     times = []
     for _ in range(ROUNDS):
-        start = clock()  # type: ignore[operator]
-        measure(source)  # type: ignore[operator]
-        times.append((clock() - start) * 1e3)  # type: ignore[operator]
+        start = clock()
+        measure(source)
+        times.append((clock() - start) * 1e3)
     return min(times)
 
 

@@ -506,7 +506,7 @@ def nest_of(loop: ir.For) -> Nest:
         if len(rest) != 1 or not isinstance(rest[0], ir.For):
             return Nest((*levels, Level(header)), current.body)
         inner = rest[0]
-        if names & assigned((inner,)) or _own_break(inner.body) or _own_continue(current.body):
+        if names & stored_scalars((inner,)) or _own_break(inner.body) or _own_continue(current.body):
             return Nest((*levels, Level(header)), current.body)
         levels.append(Level(header, tuple(prefix)))
         current = inner

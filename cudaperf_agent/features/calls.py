@@ -5,6 +5,7 @@ from __future__ import annotations
 from cudaperf_agent.features import builtin_calls
 from cudaperf_agent.features.clang_cuda import Node
 from cudaperf_agent.features.cursor_kinds import K
+from cudaperf_agent.features.environment import stripped
 from cudaperf_agent.features.expressions import Evaluator
 from cudaperf_agent.features.functions import Definition, arguments_of
 from cudaperf_agent.features.model import ORDER
@@ -12,11 +13,13 @@ from cudaperf_agent.features.recorder import LaunchSite
 from cudaperf_agent.features.symbolic import ANY_THREAD, ONE, ZERO, Poly, number
 from cudaperf_agent.features.values import (
     Alias,
+    Binding,
     Function,
     Memory,
     Other,
     Pointer,
     Record,
+    Stored,
     Value,
     Variable,
     has_data,
@@ -197,7 +200,7 @@ class CallEvaluator(Evaluator):
         return Other(mask, data)
 
     def _inline(self, node: Node, definition: Definition, arguments: list[Node | None], callee: Node | None) -> Value:
-        bound: dict[int, Value | Alias] = {}
+        bound: dict[int, Binding] = {}
         for position, parameter in enumerate(definition.parameters):
             argument = arguments[position] if position < len(arguments) else None
             if argument is None:
@@ -206,8 +209,8 @@ class CallEvaluator(Evaluator):
                 continue
             quiet = int(parameter.key in definition.index)
             self.uncounted += quiet
-            alias = self._reference(argument, parameter)
-            bound[parameter.key] = alias if alias is not None else self.value(argument)
+            reference = self._reference(argument, parameter)
+            bound[parameter.key] = reference if reference is not None else self.value(argument)
             self.uncounted -= quiet
         owner: Value = Other()
         if callee is not None and callee.kind == K.METHOD and node.children and node.children[0].children:
@@ -231,19 +234,22 @@ class CallEvaluator(Evaluator):
         if isinstance(where, Memory):
             return where.pointer
         if isinstance(where, Variable):
-            found = self.variables.get(where.key, Other())
-            return found if not isinstance(found, Alias) else Other()
+            return self.held(where.key)
         return Other()
 
-    def _reference(self, argument: Node, parameter: Node) -> Alias | None:
-        """A variable handed over by reference stays that variable."""
+    def _reference(self, argument: Node, parameter: Node) -> Alias | Stored | None:
+        """What is handed over by reference stays what it is: a variable, or a place in memory."""
         if argument.kind == K.DECL_REF and parameter.is_reference():
             target = argument.referenced
             if target is not None and target.kind in (K.VAR, K.PARM):
+                known = self.bound(argument, target)
+                if isinstance(known, Stored):
+                    return known
                 key = self.resolve(target.key)
-                if key not in self.variables:
-                    self._read_variable(argument)
                 return Alias(key) if key != parameter.key else None
+        if parameter.is_reference() and stripped(argument).kind == K.SUBSCRIPT:
+            where = self.place(argument)
+            return Stored(where.pointer) if isinstance(where, Memory) else None
         return None
 
     def _launch(self, node: Node) -> Value:

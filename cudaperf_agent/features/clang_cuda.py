@@ -43,6 +43,7 @@ _ARGUMENTS = [
 ]
 _INCOMPLETE, _SERIALISE, _KEEP_GOING = 0x2, 0x4, 0x200
 _ERROR = 3
+_IN_MACRO = 1 << 31
 
 
 @lru_cache(maxsize=1)
@@ -281,6 +282,8 @@ class Unit:
         location = clang.clang_getCursorLocation(cursor)
         if clang.clang_Location_isFromMainFile(location):
             return True
+        if not location.int_data & _IN_MACRO:
+            return False
         file = ctypes.c_void_p()
         clang.clang_getExpansionLocation(location, ctypes.byref(file), None, None, None)
         return file.value is not None and file.value == self._main

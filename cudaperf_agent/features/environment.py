@@ -14,12 +14,14 @@ from cudaperf_agent.features.recorder import Recorder
 from cudaperf_agent.features.symbolic import ANY_THREAD, ZERO, Poly, Space, number
 from cudaperf_agent.features.values import (
     Alias,
+    Binding,
     Function,
     Memory,
     Other,
     Place,
     Pointer,
     Record,
+    Stored,
     Value,
     Variable,
     has_data,
@@ -80,7 +82,8 @@ class Environment:
         self.recorder = recorder
         self.definitions = definitions
         self.budget = budget
-        self.variables: dict[int, Value | Alias] = {}
+        self.variables: dict[int, Binding] = {}
+        self.returned: list[Value] = []
         self.members: dict[tuple[int, str], Value] = {}
         self.contents: dict[str, int] = {}
         self.this: list[Value] = []
@@ -158,16 +161,24 @@ class Environment:
             return self.value(node.children[-1]) if node.children else Other()
         if target.spelling == "warpSize" and not target.unit.in_source(target.cursor):
             return number(_WARP_SIZE)
+        found = self.bound(node, target)
+        return self.load(node, Memory(found.pointer)) if isinstance(found, Stored) else found
+
+    def bound(self, node: Node, target: Node) -> Value | Stored:
+        """What a named variable stands for, found outside of the walked code when first named."""
         key = self.resolve(target.key)
         found = self.variables.get(key)
         if found is None or isinstance(found, Alias):
             found = self._outside(node, target)
             self.variables[key] = found
-        if isinstance(found, Pointer) and found.root.startswith("*"):
-            return self.load(node, Memory(Pointer(found.space, found.root[1:], found.offset)))
         return found
 
-    def _outside(self, node: Node, target: Node) -> Value:
+    def held(self, key: int) -> Value:
+        """The value that a variable holds, `Other` if it holds none that is known."""
+        found = self.variables.get(key)
+        return Other() if found is None or isinstance(found, Alias | Stored) else found
+
+    def _outside(self, node: Node, target: Node) -> Value | Stored:
         """The value of something that the walked code does not declare: a global, an enumerator, a function."""
         if target.kind in (K.FUNCTION, K.METHOD, K.FUNCTION_TEMPLATE):
             return Function(target)
@@ -182,7 +193,8 @@ class Environment:
                 else ""
             )  # fmt: skip
             if space:
-                return Pointer(space, ("" if kind.sort == "array" else "*") + target.spelling, ZERO)
+                pointer = Pointer(space, target.spelling, ZERO)
+                return pointer if kind.sort == "array" else Stored(pointer)
             if kind.sort == "array":
                 return Pointer("constant" if self.on_device else "host", target.spelling, ZERO)
         constant = node.integer() if kind.sort in ("int", "other") or target.kind == K.ENUMERATOR else None
@@ -206,14 +218,15 @@ class Environment:
             inner = self.operand(node)
             return self.place(inner) if inner is not None else None
         if kind == K.DECL_REF:
-            key = self.resolve(node.target_key)
-            found = self.variables.get(key)
-            if found is None and node.referenced is not None:
-                found = self._outside(node, node.referenced)
-                self.variables[key] = found
-            if isinstance(found, Pointer) and (found.root.startswith("*") or node.type().sort == "array"):
-                return Memory(Pointer(found.space, found.root.removeprefix("*"), found.offset))
-            return Variable(key)
+            target = node.referenced
+            if target is None:
+                return None
+            known = self.bound(node, target)
+            if isinstance(known, Stored):
+                return Memory(known.pointer)
+            if isinstance(known, Pointer) and node.type().sort == "array":
+                return Memory(known)
+            return Variable(self.resolve(target.key))
         if kind == K.SUBSCRIPT and len(node.children) == 2:
             base = self._address(node.children[0])
             self.uncounted += 1
@@ -250,8 +263,7 @@ class Environment:
     def load(self, node: Node, where: Place) -> Value:
         """Read an lvalue."""
         if isinstance(where, Variable):
-            found = self.variables.get(where.key, Other())
-            return found if not isinstance(found, Alias) else Other()
+            return self.held(where.key)
         if where is None:
             return self._of_type(node.type(), "?", ANY_THREAD, data=True)
         kind = node.type()
@@ -266,9 +278,9 @@ class Environment:
         """Write an lvalue."""
         if isinstance(where, Variable):
             if where.member:
-                record = self.variables.get(where.key)
+                record = self.held(where.key)
                 if not isinstance(record, Record):
-                    record = Record({}, Other(mask_of(record) if record and not isinstance(record, Alias) else 0))
+                    record = Record({}, Other(mask_of(record)))
                 self.variables[where.key] = Record({**record.members, where.member: new}, record.rest)
             else:
                 self.variables[where.key] = new
@@ -291,7 +303,7 @@ class Environment:
             if constant is not None:
                 return number(constant)
         if base is None or stripped(base).kind in _UNREADABLE:
-            owner: Value | Alias = self.value(base) if base is not None else (self.this[-1] if self.this else Other())
+            owner = self.value(base) if base is not None else (self.this[-1] if self.this else Other())
             if not isinstance(owner, Pointer):
                 return self._member_of(owner, 0, name, node)
             if base is not None and base.type().sort != "pointer":
@@ -302,20 +314,20 @@ class Environment:
         if isinstance(where, Memory):
             return self.load(node, where)
         if isinstance(where, Variable):
-            return self._member_of(self.variables.get(where.key, Other()), where.key, name, node)
+            return self._member_of(self.held(where.key), where.key, where.member, node)
         return self._of_type(node.type(), name, ANY_THREAD)
 
-    def _member_of(self, found: Value | Alias, key: int, name: str, node: Node) -> Value:
+    def _member_of(self, found: Value, key: int, name: str, node: Node) -> Value:
         if isinstance(found, Record) and name in found.members:
             return found.members[name]
         rest = found.rest if isinstance(found, Record) else found
         known = self.members.get((key, name)) if key else None
-        if known is not None and mask_of(known) == (rest.mask if isinstance(rest, Other) else 0):
+        if known is not None and mask_of(known) == mask_of(rest):
             return known
         kind = node.type()
         if kind.sort == "array":
             return Pointer("local", name, ZERO)
-        mask = 0 if isinstance(rest, Alias) else mask_of(rest)
+        mask = mask_of(rest)
         made = self._of_type(kind, name, mask, data=isinstance(rest, Other) and rest.data)
         if key:
             self.members[(key, name)] = made

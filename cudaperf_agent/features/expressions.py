@@ -13,6 +13,7 @@ from cudaperf_agent.features.values import (
     Other,
     Pointer,
     Record,
+    Stored,
     Value,
     Variable,
     has_data,
@@ -172,8 +173,10 @@ class Evaluator(Environment):
         if operator == "&":
             where = self.place(child) if child.kind != K.DECL_REF or child.type().sort == "array" else None
             if where is None and child.kind == K.DECL_REF:
-                found = self.variables.get(self.resolve(child.target_key)) or self._read_for_address(child)
-                return found if isinstance(found, Pointer | Function) else Other()
+                known = self.bound(child, child.referenced) if child.referenced is not None else Other()
+                if isinstance(known, Stored):
+                    return known.pointer
+                return known if isinstance(known, Function) else Other()
             return where.pointer if isinstance(where, Memory) else Other()
         if operator in ("++", "--", "p++", "p--"):
             where = self.place(child)
@@ -194,15 +197,6 @@ class Evaluator(Environment):
                 return self.space.complement(found)
         if operator == "!":
             return self.integer(found)
-        return found
-
-    def _read_for_address(self, node: Node) -> Value:
-        target = node.referenced
-        if target is None:
-            return Other()
-        found = self._outside(node, target)
-        if isinstance(found, Pointer):
-            return Pointer(found.space, found.root.removeprefix("*"), found.offset)
         return found
 
     def step(self, node: Node) -> Value:

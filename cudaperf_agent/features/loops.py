@@ -8,7 +8,7 @@ from cudaperf_agent.features.cursor_kinds import K
 from cudaperf_agent.features.functions import Assignment, assignments
 from cudaperf_agent.features.lanes import same_trips
 from cudaperf_agent.features.symbolic import ANY_THREAD, ONE, Poly
-from cudaperf_agent.features.values import Alias, Other, Pointer, Value, mask_of
+from cudaperf_agent.features.values import Alias, Binding, Other, Pointer, Stored, Value, mask_of
 
 FALLS = ""
 RETURNS = "return"
@@ -24,7 +24,7 @@ class LoopWalker(CallEvaluator):
         """Walk one statement (defined by the statement walker)."""
         raise NotImplementedError
 
-    def merge_into(self, branch: dict[int, Value | Alias], mask: int) -> None:
+    def merge_into(self, branch: dict[int, Binding], mask: int) -> None:
         """Merge the variables of a branch into the present ones (defined by the statement walker)."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class LoopWalker(CallEvaluator):
         self.uncounted -= 1
         return isinstance(found, Poly) and found.constant == 0
 
-    def _carry(self, changes: list[Assignment], entry: dict[int, Value | Alias], node: Node) -> None:
+    def _carry(self, changes: list[Assignment], entry: dict[int, Binding], node: Node) -> None:
         """Give every variable that the loop changes its value in some later round."""
         by_key: dict[int, list[Assignment]] = {}
         for change in changes:
@@ -111,9 +111,11 @@ class LoopWalker(CallEvaluator):
         rounds: Poly | None = None
         for key, own in by_key.items():
             old = entry[key]
+            if isinstance(old, Stored):
+                continue
             if isinstance(old, Alias):
-                old = self.variables.get(self.resolve(key), Other())
                 key = self.resolve(key)
+                old = self.held(key)
             stride = self._stride_of(own, by_key, key) if isinstance(old, Poly | Pointer) else None
             if stride is not None:
                 if rounds is None:
@@ -167,8 +169,8 @@ class LoopWalker(CallEvaluator):
             pointee = change.step_size
         return amount.scaled(pointee)
 
-    def _taint(self, by_key: dict[int, list[Assignment]], entry: dict[int, Value | Alias]) -> dict[int, int]:
-        masks = {k: mask_of(v) if not isinstance(v, Alias) else ANY_THREAD for k, v in entry.items() if k in by_key}
+    def _taint(self, by_key: dict[int, list[Assignment]], entry: dict[int, Binding]) -> dict[int, int]:
+        masks = {k: ANY_THREAD if isinstance(entry[k], Alias | Stored) else mask_of(self.held(k)) for k in by_key}
         for _ in range(_TAINT_ROUNDS):
             changed = False
             for key, own in by_key.items():
@@ -196,13 +198,10 @@ class LoopWalker(CallEvaluator):
                     mask |= ANY_THREAD
                     continue
                 key = part.target_key
-                held = self.variables.get(key)
-                if key in masks:
-                    mask |= masks[key]
-                elif held is not None and not isinstance(held, Alias):
-                    mask |= mask_of(held)
-                    if isinstance(held, Pointer):
-                        mask |= self.contents.get(held.root, 0)
+                held = self.held(self.resolve(key))
+                mask |= masks[key] if key in masks else mask_of(held)
+                if isinstance(held, Pointer):
+                    mask |= self.contents.get(held.root, 0)
             elif part.kind == K.CALL and part.spelling.startswith(("__shfl", "atomic", "thread_rank")):
                 mask |= ANY_THREAD
         return mask

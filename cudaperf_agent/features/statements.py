@@ -9,11 +9,15 @@ from cudaperf_agent.features.loops import FALLS, LEAVES, RETURNS, LoopWalker
 from cudaperf_agent.features.symbolic import ZERO, Poly
 from cudaperf_agent.features.values import (
     Alias,
+    Binding,
     Function,
+    Memory,
     Other,
     Pointer,
     Record,
+    Stored,
     Value,
+    Variable,
     join,
     mask_of,
 )
@@ -26,12 +30,9 @@ class Walker(LoopWalker):
 
     def walk_body(self, definition: Definition) -> Value:
         """Walk an inlined body and give what it returns."""
-        self._returned: list[Value]
-        outer = getattr(self, "_returned", [])
-        self._returned = []
+        outer, self.returned = self.returned, []
         self.statement(definition.body, whole=False)
-        found = self._returned
-        self._returned = outer
+        found, self.returned = self.returned, outer
         if not found:
             return Other()
         result = found[0]
@@ -41,7 +42,6 @@ class Walker(LoopWalker):
 
     def kernel(self, definition: Definition) -> None:
         """Walk a kernel's body, in which a bounds guard around everything is no divergence."""
-        self._returned = []
         self.frames.append(definition)
         self.this.append(Other())
         self.statement(definition.body, whole=True)
@@ -76,7 +76,7 @@ class Walker(LoopWalker):
             return self.statement(node.children[-1]) if node.children else FALLS
         if kind == K.RETURN:
             for child in node.children:
-                self._returned.append(self.value(child))
+                self.returned.append(self.value(child))
             return RETURNS
         if kind in (K.BREAK, K.CONTINUE, K.GOTO):
             return LEAVES
@@ -113,8 +113,8 @@ class Walker(LoopWalker):
             for child in first:
                 if child.kind == K.INIT_LIST:
                     mask |= mask_of(self.value(child))
-            prefix = "" if kind.sort == "array" else "*"
-            self.variables[key] = Pointer(space, prefix + node.spelling, ZERO)
+            pointer = Pointer(space, node.spelling, ZERO)
+            self.variables[key] = pointer if kind.sort == "array" else Stored(pointer)
             if space == "local":
                 self.contents[node.spelling] = mask
             return
@@ -124,12 +124,11 @@ class Walker(LoopWalker):
             return
         if node.is_reference():
             where = self.place(initial)
-            from_memory = getattr(where, "pointer", None)
-            if isinstance(from_memory, Pointer):
-                self.variables[key] = Pointer(from_memory.space, "*" + from_memory.root, from_memory.offset)
+            if isinstance(where, Memory):
+                self.variables[key] = Stored(where.pointer)
                 return
-            if getattr(where, "key", None) is not None and not getattr(where, "member", ""):
-                self.variables[key] = Alias(where.key)  # type: ignore[union-attr]
+            if isinstance(where, Variable) and not where.member:
+                self.variables[key] = Alias(where.key)
                 return
         quiet = int(kind.sort == "pointer" or bool(self.frames and key in self.frames[-1].index))
         self.uncounted += quiet
@@ -172,10 +171,10 @@ class Walker(LoopWalker):
         self.merge_into(after_yes, mask_of(test))
         return FALLS
 
-    def merge_into(self, branch: dict[int, Value | Alias], mask: int) -> None:
+    def merge_into(self, branch: dict[int, Binding], mask: int) -> None:
         for key, theirs in branch.items():
             ours = self.variables.get(key)
-            if ours is None or isinstance(ours, Alias) or isinstance(theirs, Alias):
+            if ours is None or isinstance(ours, Alias | Stored) or isinstance(theirs, Alias | Stored):
                 self.variables[key] = theirs
             elif ours is not theirs:
                 self.variables[key] = self._merge(ours, theirs, mask)

@@ -62,6 +62,17 @@ Value = Poly | Pointer | Record | Function | Other
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A variable that lies in memory that others see: reading it is a load."""
+
+    pointer: Pointer
+
+
+Binding = Value | Alias | Stored
+"""What a variable stands for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """An lvalue that is a variable, or a member of one."""
 

@@ -88,8 +88,10 @@ def compare_part(part: Part, got: Value) -> PartResult:
         for other in part.others:
             wrong &= got != other
         count = int(np.count_nonzero(wrong))
-        if count and count <= part.slack:
-            return PartResult(count / part.slack, np.zeros(got.shape, bool), None)
+        unsure = part.unsure is not None and not (wrong & ~part.unsure).any()
+        most = max(part.slack, part.floor if unsure else 0)
+        if count and count <= most:
+            return PartResult(count / most, np.zeros(got.shape, bool), None)
         return PartResult(np.inf if count else 0.0, wrong, None)
     with np.errstate(all="ignore"):
         finite = np.isfinite(part.reference)

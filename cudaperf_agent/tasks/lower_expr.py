@@ -444,8 +444,7 @@ class Expressions:
 
 
 def _bare(clang_type: Any) -> str:
-    spelling = str(clang_type.spelling)
-    return spelling.replace("const ", "").replace("volatile ", "").strip()
+    return str(clang_type.spelling).replace("const ", "").replace("volatile ", "").strip()
 
 
 def _text(cursor: Any) -> str:

@@ -209,7 +209,7 @@ def _operation(cursor: Any, kind: str, line: int, ctype: Any, children: list[Any
     if kind == "CALL_EXPR":
         # A call's own spelling is empty where it goes through a pointer; its callee is the first child.
         args = _all(children)
-        direct = args[0].name if args and args[0].kind == "name" and _is_function(args[0].ctype) else ""
+        direct = args[0].name if args and args[0].kind == "name" and args[0].ctype.kind.name != "POINTER" else ""
         return Expr("call", line, ctype, args=args, name=direct)
     if kind == "MEMBER_REF_EXPR":
         arrow = bool(children) and children[0].type.get_canonical().kind.name == "POINTER"
@@ -239,10 +239,6 @@ def _name(cursor: Any, line: int, ctype: Any) -> Expr:
         return Expr("const", line, ctype, value=target.enum_value)
     key = target.canonical.hash if target is not None else 0
     return Expr("name", line, ctype, name=cursor.spelling, key=key)
-
-
-def _is_function(ctype: Any) -> bool:
-    return ctype.kind.name in ("FUNCTIONPROTO", "FUNCTIONNOPROTO")
 
 
 def _narrows(source: Any, target: Any) -> bool:

@@ -52,7 +52,7 @@ async def run_program(folder: Path, shift: int, end: str) -> tuple[ChildResult, 
     report = folder / "report.json"
     env = {**os.environ, **emulator.environment("forward", 0), "CUDAPERF_EMULATOR_REPORT": str(report)}
     child = await run_child([str(made.program)], stdin=b"300\n", env=env)
-    return child, report.read_text() if report.exists() else ""  # noqa: ASYNC240
+    return child, report.read_text() if report.exists() else ""
 
 
 @pytest.mark.parametrize(

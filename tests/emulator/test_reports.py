@@ -92,7 +92,7 @@ async def test_a_random_order_is_fixed_by_its_seed(build_kernel: BuildKernel) ->
 async def test_statistics_count_what_ran(build_kernel: BuildKernel) -> None:
     candidate = await build_kernel(KERNELS / "good" / "saxpy.cu")
     [ran] = await candidate.call([X])
-    assert ran.report.stats == {"launches": 1, "blocks": 3, "threads": 768, "accesses": 3 * 600}
+    assert ran.report.stats == {"launches": 1, "blocks": 3, "threads": 768, "accesses": 3 * 600, "widest": 768}
 
 
 async def test_each_call_has_its_own_report(build_kernel: BuildKernel) -> None:
@@ -122,7 +122,7 @@ def test_a_report_that_is_cut_is_no_pass() -> None:
 
 def test_a_report_is_found_in_standard_error() -> None:
     body = (
-        '{"library":"/none","source":"a.cu","stats":{"launches":1},"findings":[{"kind":"trap","severity":"error",'
+        '{"library":"/none","source":"a.cu","stats":{"launches":1},"kernels":["k@3"],"findings":[{"kind":"trap","severity":"error",'
         '"count":2,"pc":0,"line":7,"other_pc":0,"other_line":0,"message":"m"}]}'
     )
     report = emulator.parse_report(f"noise\ncudaperf-emulator-report: {body}\nmore\n")

@@ -142,7 +142,7 @@ def test_work_is_bounded_even_where_helpers_hide_the_loops() -> None:
         buffer("o", FLOAT, Role.OUT),
     )
     assert usage(cubic).depth == 3
-    assert max(int(c.values["n"]) for c in both(cubic)) < 60
+    assert max(int(c.values["n"]) for c in both(cubic)) < 90
 
 
 def test_impossible_ranges_are_refused() -> None:

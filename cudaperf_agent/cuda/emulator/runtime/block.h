@@ -33,6 +33,8 @@ struct Run {
   int line = 0;
   void (*body)(void *) = nullptr;
   void *context = nullptr;
+  const emu_range *parameters = nullptr; // the arguments, on the host
+  int parameter_count = 0;
   unsigned threads = 0;
   Thread *current = nullptr; // null in host code
   bool active = false, abandoned = false;
