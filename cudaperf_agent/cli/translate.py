@@ -138,8 +138,8 @@ def drive(
         shown.note("interrupted: waiting for the step at work (once more to stop at once)")
         control.request_drain()
 
-    # Whoever stops the process in an orderly way gets an orderly end.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Whoever stops the process in an orderly way gets the orderly end of Ctrl-C.
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         translation = loop.run(work(shown, on_event, control), on_interrupt=on_interrupt)
     except KeyboardInterrupt:
