@@ -111,6 +111,22 @@ async def test_a_race_names_both_lines(build_kernel: BuildKernel) -> None:
     assert "(the other one: line 9)" in write.message
 
 
+async def test_a_race_with_an_atomic_names_both_lines(build_kernel: BuildKernel) -> None:
+    candidate = await build_kernel(KERNELS / "bad" / "total_read_too_early.cu")
+    order: emulator.Order
+    for order, line, other in (("forward", 11, 13), ("reverse", 13, 11)):
+        [ran] = await candidate.call([X], order)
+        assert ran.found() == {("race", line)}
+        assert f"(the other one: line {other})" in ran.report.reports[0].message
+
+
+async def test_the_read_of_a_compare_and_swap_loop_is_a_note(build_kernel: BuildKernel) -> None:
+    candidate = await build_kernel(KERNELS / "good" / "atomics.cu")
+    [ran] = await candidate.call([X])
+    assert ran.report.reports == ()
+    assert {r.kind for r in ran.report.notes} == {"race-with-atomic"}
+
+
 def test_an_empty_report_is_empty() -> None:
     assert emulator.parse_report("") == emulator.EmulatorReport()
 

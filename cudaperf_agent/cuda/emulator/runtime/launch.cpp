@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "module.h"
 #include "ordering.h"
+#include "races.h"
 #include "report.h"
 #include "shadow.h"
 
@@ -119,6 +120,7 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);
+  settle_reads_beside_atomics();
   if (run.abandoned) take_back_stacks();
   run.epoch++;
   run.active = false;
