@@ -31,6 +31,9 @@ class Poly:
         """A single variable or size."""
         return Poly({(name,): 1})
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
     def __add__(self, other: Poly) -> Poly:
         terms = dict(self.terms)
         for monomial, factor in other.terms.items():

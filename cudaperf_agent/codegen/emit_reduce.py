@@ -14,7 +14,7 @@ from cudaperf_agent.codegen.printer import INDENT, Printer, constant, is_zero, s
 from cudaperf_agent.codegen.scalars import Reduction, declared, reads, stored_scalars
 from cudaperf_agent.codegen.steps import Nest, Reduce
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.model import CType
+from cudaperf_agent.tasks.model import CType, TypeKind
 
 FINISH_BLOCK = 256
 MAX_BLOCKS = 256
@@ -31,12 +31,19 @@ def emit(emitter: Emitter, step: Reduce, depth: int) -> list[str]:
 
 class _Reduction:
     def __init__(self, emitter: Emitter, step: Reduce) -> None:
+        before = tuple(
+            s for s in step.before if not (isinstance(s, ir.Declare) and s.init is None and s.values is None)
+        )
+        step = replace(step, before=before)
         self.emitter, self.step, self.nest = emitter, step, step.nest
         self.tree = emitter.strategy.tree
         self.block = emitter.strategy.block
         self.type = emitter.fresh(f"{emitter.task.name}_Partial")
         self.combine = emitter.fresh(f"{emitter.task.name}_combine")
         self.orders = {r.place: emitter.fresh(f"{field(r)}_order") for r in step.reductions if r.payload}
+        local = ("partials", "mine", "total", "any", "at", "even", "rest", "other", "unused")
+        self.local = {name: emitter.fresh(name) for name in local}
+        self.at_names: dict[str, str] = {}
         self.results = {n for r in step.reductions for n in names_of(r)}
 
     def lines(self, depth: int) -> list[str]:
@@ -52,12 +59,8 @@ class _Reduction:
         printer = Printer(emitter.plan.symbols)
         spread = [level.loop for level in self.nest.levels[: self.step.spread]]
         lines = [f"{pad}long long {count} = 0;"]
-        capacity = self._capacity()
-        lines += [
-            f"{pad}{self.type} *{partials} = scratch.get<{self.type}>({capacity});",
-            *emitter._checked(depth),
-            f"{pad}{{",
-        ]
+        emitter.early.append(f"{self.type} *{partials} = scratch.get<{self.type}>({self._capacity()});")
+        lines.append(f"{pad}{{")
         for loop, name in zip(spread, counts, strict=True):
             needs = (reads(loop.start) | reads(loop.bound)) & set(self.nest.variables)
             text = (
@@ -104,11 +107,14 @@ class _Reduction:
     def _fields(self) -> list[tuple[CType, str]]:
         fields: list[tuple[CType, str]] = []
         for reduction in self.step.reductions:
-            fields.append((reduction.type, field(reduction)))
+            fields.append((_widened(reduction.type), field(reduction)))
             if reduction.payload:
-                fields += [(p.type, p.name) for p in reduction.payload]
+                fields += [(_widened(p.type), p.name) for p in reduction.payload]
                 fields.append((ir.LONG_LONG, self.orders[reduction.place]))
-        return fields
+        if sum(kind.size for kind, _ in fields) % max(kind.size for kind, _ in fields):
+            fields.append((ir.INT, self.local["unused"]))
+        # Largest first and filled up: no byte of a partial result is padding, which nobody would have written.
+        return sorted(fields, key=lambda f: -f[0].size)
 
     def _partial_type(self) -> str:
         members = [f"{INDENT}{spelled(kind)} {name};" for kind, name in self._fields()]
@@ -150,12 +156,10 @@ class _Reduction:
     def _gather(self) -> str:
         """Combination within a block: by shuffles in each warp, then over the warps."""
         self.gather = self.emitter.fresh(f"{self.emitter.task.name}_gather")
-        moved = []
-        for kind, name in self._fields():
-            wide = kind.size < 4 or kind.spelling in ("bool", "_Bool")
-            value = f"(int)mine.{name}" if wide else f"mine.{name}"
-            back = f"({spelled(kind)})" if wide else ""
-            moved.append(f"{INDENT * 2}other.{name} = {back}__shfl_down_sync(0xffffffffu, {value}, offset);")
+        moved = [
+            f"{INDENT * 2}other.{name} = __shfl_down_sync(0xffffffffu, mine.{name}, offset);"
+            for _, name in self._fields()
+        ]
         return "\n".join(
             [
                 "// The whole block calls this; the combination of all threads' values ends up in thread 0.",
@@ -219,13 +223,15 @@ class _Reduction:
                 inside += printer.block(nest.levels[-1].prefix, depth)
             inside += printer.block(nest.body, depth)
         lines += [*inside, *closing, *self._store()]
-        scope.add(f"{self.type} *partials", partials)
+        scope.add(f"{self.type} *{self.local['partials']}", partials)
         name = emitter.kernel_name("partials")
         emitter.add_kernel(name, scope, lines)
         return name, scope, counts
 
     def _at_name(self, variable: str) -> str:
-        return f"{variable}_at"
+        if variable not in self.at_names:
+            self.at_names[variable] = self.emitter.fresh(f"{variable}_at")
+        return self.at_names[variable]
 
     def _ordered_body(self) -> tuple[ir.Stmt, ...]:
         """The body, with the iteration number noted where a better value is found."""
@@ -266,21 +272,24 @@ class _Reduction:
         return lines
 
     def _store(self) -> list[str]:
-        lines = [f"{INDENT}{self.type} mine;"]
+        mine, partials = self.local["mine"], self.local["partials"]
+        lines = [f"{INDENT}{self.type} {mine};"]
         for reduction in self.step.reductions:
-            lines.append(f"{INDENT}mine.{field(reduction)} = {Printer({}).expr(reduction.place)};")
+            lines.append(f"{INDENT}{mine}.{field(reduction)} = {Printer({}).expr(reduction.place)};")
             if reduction.payload:
                 names = [*(p.name for p in reduction.payload), self.orders[reduction.place]]
-                lines += [f"{INDENT}mine.{name} = {name};" for name in names]
+                lines += [f"{INDENT}{mine}.{name} = {name};" for name in names]
+        if any(name == self.local["unused"] for _, name in self._fields()):
+            lines.append(f"{INDENT}{mine}.{self.local['unused']} = 0;")
+        block = "((long long)blockIdx.y * gridDim.x + blockIdx.x)"
         if self.tree:
             return [
                 *lines,
-                f"{INDENT}mine = {self.gather}(mine);",
+                f"{INDENT}{mine} = {self.gather}({mine});",
                 f"{INDENT}if (threadIdx.x == 0)",
-                f"{INDENT * 2}partials[(long long)blockIdx.y * gridDim.x + blockIdx.x] = mine;",
+                f"{INDENT * 2}{partials}[{block}] = {mine};",
             ]
-        block = "((long long)blockIdx.y * gridDim.x + blockIdx.x)"
-        return [*lines, f"{INDENT}partials[{block} * blockDim.x + threadIdx.x] = mine;"]
+        return [*lines, f"{INDENT}{partials}[{block} * blockDim.x + threadIdx.x] = {mine};"]
 
     def _finish_kernel(self, partials: str, count: str) -> tuple[str, KernelScope]:
         emitter, step = self.emitter, self.step
@@ -302,9 +311,9 @@ class _Reduction:
                     scope.opening.append(initial)
                 else:
                     scope.opening.append(f"{spelled(symbols[name].type)} {name};")
-        scope.add(f"{self.type} *partials", partials)
-        scope.add("long long count", count)
-        lines = self._total()
+        scope.add(f"{self.type} *{self.local['partials']}", partials)
+        scope.add(f"long long {count}", count)
+        lines = self._total(count)
         inner = printer.block(step.before, 1)
         for reduction in step.reductions:
             inner += [INDENT + line for line in self._into_scalar(reduction)]
@@ -319,62 +328,68 @@ class _Reduction:
                 scope.add(declaration, value)
             inner.append(f"{INDENT}*{value} = {name};")
         name = emitter.kernel_name("finish")
-        emitter.add_kernel(name, scope, [*lines, *inner])
+        # Only thread 0 reads the old values: the others are gone by the time that it stores the new ones.
+        opening = [INDENT + line for line in scope.opening]
+        scope.opening = []
+        emitter.add_kernel(name, scope, [*lines, *opening, *inner])
         return name, scope
 
-    def _total(self) -> list[str]:
+    def _total(self, count: str) -> list[str]:
         """Lines after which thread 0 alone goes on, with the combination of all partial results in ``total``."""
+        n = self.local
+        partials, total, at, even, rest = n["partials"], n["total"], n["at"], n["even"], n["rest"]
         start = [
-            f"{INDENT}const bool any = count > 0;",
-            f"{INDENT}{self.type} total;",
-            f"{INDENT}long long at = threadIdx.x;",
+            f"{INDENT}const bool {n['any']} = {count} > 0;",
+            f"{INDENT}{self.type} {total};",
+            f"{INDENT}long long {at} = threadIdx.x;",
         ]
         if self.tree:
             # Idle threads must not bring a value: the last block of partial results is handled by thread 0.
             return [
                 *start,
-                f"{INDENT}const long long even = count - count % {FINISH_BLOCK};",
-                f"{INDENT}if (even > 0) {{",
-                f"{INDENT * 2}total = partials[at];",
-                f"{INDENT * 2}for (at += {FINISH_BLOCK}; at < even; at += {FINISH_BLOCK})",
-                f"{INDENT * 3}{self.combine}(total, partials[at]);",
-                f"{INDENT * 2}total = {self.gather}(total);",
+                f"{INDENT}const long long {even} = {count} - {count} % {FINISH_BLOCK};",
+                f"{INDENT}if ({even} > 0) {{",
+                f"{INDENT * 2}{total} = {partials}[{at}];",
+                f"{INDENT * 2}for ({at} += {FINISH_BLOCK}; {at} < {even}; {at} += {FINISH_BLOCK})",
+                f"{INDENT * 3}{self.combine}({total}, {partials}[{at}]);",
+                f"{INDENT * 2}{total} = {self.gather}({total});",
                 f"{INDENT}}}",
                 f"{INDENT}if (threadIdx.x != 0)",
                 f"{INDENT * 2}return;",
-                f"{INDENT}if (even == 0 && any)",
-                f"{INDENT * 2}total = partials[0];",
-                f"{INDENT}for (long long rest = even > 0 ? even : 1; rest < count; rest++)",
-                f"{INDENT * 2}{self.combine}(total, partials[rest]);",
+                f"{INDENT}if ({even} == 0 && {n['any']})",
+                f"{INDENT * 2}{total} = {partials}[0];",
+                f"{INDENT}for (long long {rest} = {even} > 0 ? {even} : 1; {rest} < {count}; {rest}++)",
+                f"{INDENT * 2}{self.combine}({total}, {partials}[{rest}]);",
             ]
+        other = n["other"]
         return [
             *start,
-            f"{INDENT}if (at < count) {{",
-            f"{INDENT * 2}total = partials[at];",
-            f"{INDENT * 2}for (at += blockDim.x; at < count; at += blockDim.x)",
-            f"{INDENT * 3}{self.combine}(total, partials[at]);",
-            f"{INDENT * 2}partials[threadIdx.x] = total;",
+            f"{INDENT}if ({at} < {count}) {{",
+            f"{INDENT * 2}{total} = {partials}[{at}];",
+            f"{INDENT * 2}for ({at} += blockDim.x; {at} < {count}; {at} += blockDim.x)",
+            f"{INDENT * 3}{self.combine}({total}, {partials}[{at}]);",
+            f"{INDENT * 2}{partials}[threadIdx.x] = {total};",
             f"{INDENT}}}",
             f"{INDENT}__syncthreads();",
             f"{INDENT}if (threadIdx.x != 0)",
             f"{INDENT * 2}return;",
-            f"{INDENT}for (int other = 1; other < (int)blockDim.x && other < count; other++)",
-            f"{INDENT * 2}{self.combine}(total, partials[other]);",
+            f"{INDENT}for (int {other} = 1; {other} < (int)blockDim.x && {other} < {count}; {other}++)",
+            f"{INDENT * 2}{self.combine}({total}, {partials}[{other}]);",
         ]
 
     def _into_scalar(self, reduction: Reduction) -> list[str]:
         """Lines that put the total into the variable."""
         name, place = field(reduction), Printer({}).expr(reduction.place)
+        total, some = self.local["total"], self.local["any"]
         if reduction.payload:
-            moved = [f"{n} = total.{n};" for n in (name, *(p.name for p in reduction.payload))]
-            return [
-                f"if (any && total.{self.orders[reduction.place]} >= 0) {{", *(INDENT + m for m in moved), "}",
-            ]  # fmt: skip
+            moved = [f"{n} = {total}.{n};" for n in (name, *(p.name for p in reduction.payload))]
+            test = f"{some} && {total}.{self.orders[reduction.place]} >= 0"
+            return [f"if ({test}) {{", *(INDENT + m for m in moved), "}"]
         if reduction.kind in ("best", "set"):
-            return ["if (any)", f"{INDENT}{place} = total.{name};"]
+            return [f"if ({some})", f"{INDENT}{place} = {total}.{name};"]
         if reduction.kind in ("&&", "||"):
-            return ["if (any)", f"{INDENT}{place} = {place} {reduction.kind} total.{name};"]
-        return ["if (any)", f"{INDENT}{place} {reduction.kind}= total.{name};"]
+            return [f"if ({some})", f"{INDENT}{place} = {place} {reduction.kind} {total}.{name};"]
+        return [f"if ({some})", f"{INDENT}{place} {reduction.kind}= {total}.{name};"]
 
 
 def field(reduction: Reduction) -> str:
@@ -383,6 +398,13 @@ def field(reduction: Reduction) -> str:
     if isinstance(place, ir.Member) and isinstance(place.base, ir.Ref):
         return f"{place.base.name}_{place.field}"
     return place.name if isinstance(place, ir.Ref) else place.field
+
+
+def _widened(kind: CType) -> CType:
+    """Small integers are kept as ``int`` or ``unsigned int`` in partial results."""
+    if kind.size >= 4:
+        return kind
+    return CType("unsigned int", TypeKind.UINT, 4, 4) if kind.kind is TypeKind.UINT else ir.INT
 
 
 def names_of(reduction: Reduction) -> set[str]:

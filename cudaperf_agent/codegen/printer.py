@@ -293,6 +293,7 @@ def is_zero(expr: ir.Expr) -> bool:
 
 def _fitting(text: str, value: ir.Expr, kind: CType) -> str:
     """An initialiser inside braces, where C++ allows no narrowing."""
-    if kind.kind is TypeKind.STRUCT or value.type == kind:
+    inner = value.operand if isinstance(value, ir.Cast) and value.implicit else value
+    if kind.kind is TypeKind.STRUCT or inner.type == kind or isinstance(inner, ir.Const):
         return text
     return f"({spelled(kind)})({text})"

@@ -1,7 +1,7 @@
 """What a candidate may not do, whatever its output: reach for the harness, use no GPU, or use one thread of it.
 
 Three checks. `screen` reads the source for names that a translation has no use for and that only serve to look into, or
-talk to, the process around it; it is a fence, not a proof. `launch_findings` looks at what was really launched. The
+talk to, the process around it; it is a fence, not a proof. `unlaunched` and `grows` look at what was launched. The
 third, suppressing each kernel in turn, is `Verifier`'s, since it runs the candidate.
 """
 
@@ -44,15 +44,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class GrowthRule:
-    """When a launch counts as one that uses the GPU.
+    """When launches count as ones that use the GPU.
 
     Attributes:
         wide: Threads of one launch that are plenty whatever the input is (a grid sized to the device).
         elements: A case needs this many elements in its largest buffer to be judged by.
+        probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
+        probe_elements: Most elements of the largest buffer of a probe.
+        probe_seconds: Time of all probes together; what did not come back by then is not judged.
     """
 
     wide: int = 2048
     elements: int = 512
+    probes: tuple[int, ...] = (600, 2500, 10_000, 65_536)
+    probe_elements: int = 1 << 20
+    probe_seconds: float = 3.0
 
 
 GROWTH = GrowthRule()
@@ -98,26 +104,34 @@ def _finding(code: str, at: int, name: str, why: str) -> Finding:
     return Finding(f"a translation has no use for `{name}` ({why})", line)
 
 
-def launch_findings(cases: Sequence[CaseLaunches], rule: GrowthRule = GROWTH) -> Finding | None:
-    """Whether the GPU was used as one: something is launched, and the launch grows with the input.
-
-    A candidate whose widest launch stays the same from the smallest to the largest case, is narrower than the largest
-    case has elements and narrower than `rule.wide`, computes everything on a fixed handful of threads.
-    """
+def unlaunched(cases: Sequence[CaseLaunches]) -> Finding | None:
+    """Whether anything is launched at all, and for the largest case in particular."""
     judged = sorted((c for c in cases if c.written and c.elements > 0), key=lambda c: c.elements)
-    if not judged:
-        return None
-    largest = judged[-1]
-    if all(c.launches == 0 for c in judged):
+    if judged and all(c.launches == 0 for c in judged):
         return Finding("no kernel is launched: the result is computed on the CPU or not at all")
-    if largest.launches == 0:
+    if judged and judged[-1].launches == 0:
         return Finding("no kernel is launched for the largest case: the result is computed on the CPU")
-    few = largest.elements >= rule.elements and largest.threads < min(largest.elements, rule.wide)
-    grows = any(c.threads < largest.threads for c in judged[:-1])
-    if few and not grows:
-        threads = "a single thread" if largest.threads == 1 else f"{largest.threads} threads"
-        return Finding(
-            f"every case is computed by {threads}, however large the input is: "
-            "spread the work over blocks whose number grows with it"
-        )
     return None
+
+
+def grows(cases: Sequence[CaseLaunches], rule: GrowthRule = GROWTH) -> bool:
+    """Whether the widest launch is wider for some inputs than for others, or wide whatever the input is.
+
+    True too where no case has more elements than threads, since then nothing can be told.
+    """
+    judged = [c for c in cases if c.written and c.elements > 0 and c.launches > 0]
+    widest = max((c.threads for c in judged), default=0)
+    if widest >= rule.wide or any(c.threads < widest for c in judged):
+        return True
+    largest = max((c.elements for c in judged), default=0)
+    return largest < rule.elements or widest >= largest
+
+
+def narrow(cases: Sequence[CaseLaunches]) -> Finding:
+    """What is said of a candidate whose launches do not grow."""
+    widest = max((c.threads for c in cases), default=0)
+    threads = "a single thread" if widest == 1 else f"{widest} threads"
+    return Finding(
+        f"every case is computed by {threads}, however large the input is: "
+        "spread the work over blocks whose number grows with it"
+    )

@@ -55,13 +55,15 @@ class RunPlan:
         fill: Byte that outputs are poisoned with.
         order: In which the emulator takes the threads of a block.
         seed: Of a random order.
-        suppress: Kernel whose launches are left out.
+        suppress: Launch statement, as ``kernel@line``, that is left out.
+        seconds: A shorter limit than usual.
     """
 
     fill: int = 0xFF
     order: emulator.Order = "forward"
     seed: int = 0
     suppress: str | None = None
+    seconds: float | None = None
 
 
 async def build_emulated(
@@ -164,6 +166,8 @@ async def run_emulated(
 ) -> CaseRuns:
     """Run all cases in one child (a program: one child per case) and read what the emulator reports."""
     assert built.artefact is not None
+    if plan.seconds is not None:
+        limits = replace(limits, seconds=min(plan.seconds, limits.seconds))
     env = emulator.environment(plan.order, plan.seed, plan.suppress)
     if task.mode == "program":
         return await _run_programs(built.artefact, task, cases, env, limits, wrap)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cudaperf_agent.cuda.readable import readable_inputs
 from cudaperf_agent.cuda.verdict import FailedCase, Report, Status, Verdict
@@ -37,7 +37,7 @@ class CaseRun:
         unsupported: What the emulator could not do, `None` if nothing.
         launches: Kernel launches, `None` where they cannot be counted.
         threads: Threads of the widest launch.
-        kernels: Distinct kernels launched, in order of first launch.
+        kernels: Threads of the widest launch of each launch statement, by ``kernel@line``.
     """
 
     outputs: dict[str, Value]
@@ -48,7 +48,7 @@ class CaseRun:
     unsupported: str | None = None
     launches: int | None = None
     threads: int = 0
-    kernels: tuple[str, ...] = ()
+    kernels: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cudaperf_agent.cuda.cheats import CaseLaunches, launch_findings
+from cudaperf_agent.cuda.cheats import GROWTH, CaseLaunches, grows, narrow, unlaunched
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns, judge
 from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.budget import Expected
+from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
+from cudaperf_agent.tasks.sizes import count_of, integers
 
 # An output byte pattern that is a NaN and −1, and one that is neither: what is left unwritten cannot pass twice.
 FIRST_POISON, SECOND_POISON = 0xFF, 0x5A
@@ -50,15 +55,19 @@ async def try_candidate(
     if second is not None:
         return replace(second, passed=verdict.passed - max(1, second.total - second.passed), total=verdict.total)
     if counted:
-        finding = launch_findings([_launches(task, c, r) for c, r in zip(suite.cases, first.runs, strict=True)])
-        if finding is not None:
-            serial = any(r.launches for r in first.runs)
-            # One thread doing all of it is honest work that is no translation; no launch at all is none.
-            return replace(verdict, status=Status.WRONG if serial else Status.CHEAT, message=finding.message)
+        seen = [_launches(task, c, r) for c, r in zip(suite.cases, first.runs, strict=True)]
+        nothing = unlaunched(seen)
+        if nothing is not None:
+            return replace(verdict, status=Status.CHEAT, message=nothing.message)
+        if not grows(seen):
+            seen += await _probed(task, suite, run)
+            if not grows(seen):
+                # One thread, or one block, doing all of it is honest work, but no translation.
+                return replace(verdict, status=Status.WRONG, message=narrow(seen).message)
     if suppress:
         idle = await _idle_kernel(task, suite, first, run)
         if idle is not None:
-            message = f"the kernel {idle} adds nothing: without its launches every output is the same"
+            message = f"the kernel {_placed(idle)} adds nothing: without it every output is the same; remove it"
             return replace(verdict, status=Status.CHEAT, message=message)
     return verdict
 
@@ -75,15 +84,55 @@ async def _repeated(task: Task, suite: Suite, run: Run) -> Verdict | None:
     return replace(other, status=Status.UNSTABLE, message=f"a second run gives another result: {other.message}")
 
 
+async def _probed(task: Task, suite: Suite, run: Run) -> list[CaseLaunches]:
+    """Launches where each size in turn is large and the others small; fewer if the candidate is slow on them."""
+    probes = await asyncio.to_thread(_probe_cases, task, suite)
+    if not probes:
+        return []
+    result = await run(probes, RunPlan(FIRST_POISON, seconds=GROWTH.probe_seconds))
+    return [_launches(task, case, one) for case, one in zip(probes, result.runs, strict=False)]
+
+
+def _probe_cases(task: Task, suite: Suite) -> list[Case]:
+    if task.mode == "program":
+        return []
+    known = integers(task)
+    bases = [{n: int(c.values[n]) for n in known.sizes} for c in suite.cases]
+    # Small, but with something to do: the least sizes that are all above one. What only counts iterations is one.
+    usable = sorted((b for b in bases if all(v > 1 for v in b.values())), key=lambda b: sum(b.values()))
+    if not known.sizes or not usable:
+        return []
+    found: list[Case] = []
+    for value in GROWTH.probes:
+        wishes = [{**usable[0], name: value} for name in known.sizes]
+        if len(known.sizes) > 1:
+            wishes.append(dict.fromkeys(known.sizes, value))
+        for wish in wishes:
+            sizes = {**dict.fromkeys(known.counts, 1), **wish}
+            # Counted before anything of that size is made.
+            if max((count_of(e, sizes) or 0 for e in known.extents), default=0) <= GROWTH.probe_elements:
+                with contextlib.suppress(InputRefused):
+                    found.append(sized_case(task, sizes, 0))
+    return found
+
+
 async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run) -> str | None:
-    """A kernel without which every case still comes out right, `None` if each is needed."""
-    for kernel in dict.fromkeys(k for r in first.runs for k in r.kernels):
+    """A kernel without which every case still comes out right, `None` if each is needed.
+
+    One that only ever has a single thread is not asked about: bookkeeping that turns out useless hides no work.
+    """
+    for kernel in dict.fromkeys(k for r in first.runs for k, threads in r.kernels.items() if threads > 1):
         chosen = [i for i, r in enumerate(first.runs) if kernel in r.kernels]
         cases = tuple(suite.cases[i] for i in chosen)
         expected = tuple(suite.expected[i] for i in chosen)
         if judge(task, cases, expected, await run(cases, RunPlan(SECOND_POISON, suppress=kernel))).correct:
             return kernel
     return None
+
+
+def _placed(statement: str) -> str:
+    name, _, line = statement.rpartition("@")
+    return f"{name} (launched in line {line})"
 
 
 def _cheapest(suite: Suite, first: CaseRuns, seconds: float) -> Suite:

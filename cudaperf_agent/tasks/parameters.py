@@ -45,6 +45,12 @@ def read_prototype(function: Function, unit: Unit) -> Prototype:
             where=unit.at(function.first_line),
             hint="Give it a fixed parameter list, e.g. an array and a count.",
         )
+    if function.name in CPP_KEYWORDS:
+        raise InputRefused(
+            f"the function's name `{function.name}` is a keyword of C++, and CUDA is C++",
+            where=unit.at(function.first_line),
+            hint=f"Rename it, e.g. {function.name}_.",
+        )
     prototype = Prototype({})
     for variable in function.parameters:
         parameter = _parameter(function, variable, unit, prototype.at_least_one)

@@ -18,11 +18,12 @@ from cudaperf_agent.tasks.infer import infer
 from cudaperf_agent.tasks.macros import Macros, read_macros
 from cudaperf_agent.tasks.model import Origin, Parameter, StdinItem, Task
 from cudaperf_agent.tasks.parameters import Prototype, apply_clauses, read_prototype, scalar_type
+from cudaperf_agent.tasks.read_syntax import read_file
 from cudaperf_agent.tasks.refuse import check_code, check_text
 from cudaperf_agent.tasks.setup import Setup, infer_setup, read_setup
 from cudaperf_agent.tasks.spec import Spec, read_spec
 from cudaperf_agent.tasks.stdin_items import missing_stdin, read_items
-from cudaperf_agent.tasks.syntax import CFile, Function, read_file
+from cudaperf_agent.tasks.syntax import CFile, Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ def _function(task: Task, read: _Source) -> Task:
     inputs = infer_setup(file, setup, prototype.at_least_one) if setup else {}
     parameters = tuple(inferred.parameters.values())
     types = [t for t in (returns,) if t is not None]
+    linkage = (f"{function.name} is static in the file; the translation can be linked to",) if function.static else ()
     return replace(
         task,
         parameters=parameters,
@@ -137,7 +139,7 @@ def _function(task: Task, read: _Source) -> Task:
         setup_inputs=tuple(inputs.values()),
         kept_functions=kept_functions(file, function),
         type_declarations=type_declarations(unit, [*parameters, *inputs.values()], tables, types),
-        assumptions=inferred.assumptions,
+        assumptions=(*linkage, *inferred.assumptions),
     )
 
 

@@ -152,6 +152,12 @@ class Bounds:
     choices: tuple[Poly, ...] = ()
     taint: frozenset[str] = frozenset()
 
+    def with_value(self, atom: str, value: Poly) -> Bounds:
+        """The same with `value` put for `atom`."""
+        lows, highs = ([p.substitute(atom, value) for p in polys] for polys in (self.lows, self.highs))
+        choices = tuple(p.substitute(atom, value) for p in self.choices)
+        return Bounds(self.order, lows, highs, choices, self.taint)
+
 
 MAX_WORK = 20_000
 """Substitutions tried for one bound, before it counts as unknown."""

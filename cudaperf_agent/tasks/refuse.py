@@ -190,12 +190,14 @@ def _check_state(file: CFile, functions: Sequence[Function]) -> None:
 
 def _check_lasting(file: CFile, variable: Variable, functions: Sequence[Function]) -> None:
     ctype = variable.ctype.get_canonical()
+    while ctype.kind.name.endswith("ARRAY"):
+        ctype = ctype.get_array_element_type().get_canonical()
     if not (ctype.is_volatile_qualified() or ctype.kind.name == "POINTER"):
         return
     for function in functions:
         for node in function.expressions():
             if node.kind == "name" and node.key == variable.key:
-                what = "is volatile" if ctype.is_volatile_qualified() else "is a pointer at file scope"
+                what = "is volatile" if ctype.is_volatile_qualified() else "holds pointers and lies at file scope"
                 raise InputRefused(
                     f"`{variable.name}` {what}",
                     where=file.unit.at(node.line),

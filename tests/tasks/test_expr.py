@@ -61,6 +61,10 @@ def test_names() -> None:
     assert expr.names("(h > 0) ? h*stride + max(w, 3) : (size_t)n") == {"h", "stride", "w", "n"}
 
 
+def test_divisors() -> None:
+    assert expr.divisors("(h + k)/s * w % (t - 1) + n/2") == {"s", "t"}
+
+
 @pytest.mark.parametrize(
     ("text", "position"),
     [

@@ -50,6 +50,8 @@ def refused(source: str, **more: object) -> InputRefused:
         ("#include <string.h>\nstatic int t[4];\nvoid f(int *x) { memcpy(t, x, 16); }", "f.c:3", "`t`"),
         ("static int t;\nstatic void g(void) { t = 2; }\nvoid f(int *x) { g(); *x = t; }", "f.c:2", "`t`"),
         ("static int *t;\nvoid f(int *x) { *x = t[0]; }", "f.c:2", "file scope"),
+        ('static const char *const t[] = {"a"};\nvoid f(int *x) { *x = t[0][0]; }', "f.c:2", "`t` holds pointers"),
+        ("void new(int *x) { *x = 1; }", "f.c:1", "keyword of C++"),
         ('#include <stdio.h>\nvoid f(int *x) {\n\n printf("%d", *x); }', "f.c:4", "`printf`"),
         ("#include <stdio.h>\nstatic void g(int v) { putchar(v); }\nvoid f(int *x) { g(*x); }", "f.c:2", "`putchar`"),
         ("#include <stdlib.h>\nvoid f(int *x) { *x = rand(); }", "f.c:2", "`rand`"),
@@ -70,6 +72,7 @@ def refused(source: str, **more: object) -> InputRefused:
         ("static void f(int *x) { *x = 1; }", "f.c:1", "static"),
         (SAXPY + "void other(int *x) { *x = 1; }", "f.c:1", "2 functions"),
         ("int main(void) { return 0; }", "f.c:1", "nothing says what it reads"),
+        ("\n#include <tgmath.h>\nvoid f(float *x) { *x = sqrt(*x); }", "f.c:2", "tgmath"),
         ("__int128 f(int *x) { return *x; }", "f.c:1", "128"),
     ],
 )

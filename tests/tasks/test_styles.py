@@ -85,6 +85,10 @@ ODD: dict[str, dict[str, tuple[str, int | None]]] = {
     "by_address": {"a": ("inout", 7)},
     "case_carry": {"a": ("inout", None)},
     "picked": {"a": ("in", None), "b": ("in", None)},
+    "reshaped": {"a": ("in", 35), "b": ("out", 35)},
+    "hidden_if": {"a": ("inout", None)},
+    "hidden_loop": {"a": ("in", None)},
+    "literals": {"a": ("in", 7), "o": ("out", 7)},
 }
 
 
@@ -107,9 +111,40 @@ def test_rarely_written_c(name: str) -> None:
 
 
 def test_every_style_is_in_a_table() -> None:
-    assert {p.stem for p in STYLES.glob("*.c")} == {*INFERRED, "odd_corners", "bounds_alloc"}
+    assert {p.stem for p in STYLES.glob("*.c")} == {*INFERRED, "odd_corners", "bounds_alloc", "conv_layers"}
     text = (STYLES / "odd_corners.c").read_text()
     assert set(re.findall(r"^(?:void|int|float) (\w+)\(", text, re.MULTILINE)) == set(ODD)
+
+
+LAYER_SIZES = {"N": 2, "C": 3, "H": 7, "W": 9, "K": 2, "R": 3, "S": 4, "stride": 2, "pad": 1}
+LAYERS = {
+    "conv_nchw": {"x": ("in", 378), "wt": ("in", 72), "bias": ("in", 2), "y": ("out", 2 * 2 * 5 * 6)},
+    "maxpool": {"x": ("in", 3 * 7 * 9), "y": ("out", 3 * 4 * 5)},
+    "layernorm": {"out": ("out", 6), "inp": ("in", 6), "weight": ("in", 3), "bias": ("in", 3)},
+    "valid1d": {"x": ("in", 9), "h": ("in", 4), "y": ("out", 6)},
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_with_computed_sizes(name: str) -> None:
+    task = load_task(STYLES / "conv_layers.c", entry=name)
+    counts = {p.name: expr.evaluate(p.extent.expr, LAYER_SIZES) for p in task.buffers if p.extent}
+    assert {p.name: (p.role.value, counts.get(p.name)) for p in task.buffers} == LAYERS[name]
+
+
+def test_what_an_extent_divides_by_is_not_zero() -> None:
+    sizes = {p.name: p for p in load_task(STYLES / "conv_layers.c", entry="maxpool").scalars}
+    assert sizes["stride"].range.low == "1"
+    assert sizes["pad"].range.low == "0"
+
+
+def test_two_negative_factors_make_no_elements() -> None:
+    y = load_task(STYLES / "conv_layers.c", entry="conv_nchw").parameters[3]
+    assert y.extent is not None
+    assert expr.evaluate(y.extent.expr, {**LAYER_SIZES, "R": 9, "S": 12}) == 0
+    pooled = load_task(STYLES / "conv_layers.c", entry="maxpool").parameters[1]
+    assert pooled.extent is not None
+    assert expr.evaluate(pooled.extent.expr, {**LAYER_SIZES, "K": 20}) == 0
 
 
 def test_call_sites_tell_what_loops_cannot() -> None:
@@ -145,6 +180,17 @@ def test_subscripts_get_the_range_of_what_they_index() -> None:
     assert (idx.range.low, idx.range.high, idx.range.origin) == ("0", "m-1", Origin.LOOP_BOUNDS)
     byte = {p.name: p for p in load_task(STYLES / "table.c").parameters}["in"]
     assert (byte.index, byte.range.high) == (True, "255")
+
+
+def test_a_scalar_subscript_stays_inside() -> None:
+    source = "void f(int *d, int n, int from) { for (int i = 0; i < n; i++) d[i] = -1; d[from] = 0; }"
+    d, n, start = load_task(source=source).parameters
+    assert d.extent is not None
+    assert d.extent.expr == "n"
+    assert (start.range.low, start.range.high) == ("0", "n-1")
+    assert n.range.high is None
+    size = "int f(const int *d, int n) { int s = d[n]; for (int i = 0; i < n; i++) s += d[i]; return s; }"
+    assert [p.extent.expr for p in load_task(source=size).buffers if p.extent] == ["n+1"]
 
 
 def test_an_enum_takes_its_constants() -> None:
@@ -249,3 +295,14 @@ def test_many_helper_calls_stay_quick() -> None:
     task = load_task(source="\n".join([*layers, "float g(const float *x, int n) { return f19(x, n); }"]))
     # Too many to follow: unknown rather than wrong.
     assert task.parameters[0].extent is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n, b in INFERRED.items() if all(count is not None for _, count in b.values())])
+async def test_what_is_inferred_holds_when_the_code_runs(name: str) -> None:
+    """Guard pages and sanitizers at many sizes find no element beyond an extent, poison no `out` that is kept."""
+    from cudaperf_agent.tasks.prepare import prepare
+
+    task = load_task(STYLES / f"{name}.c")
+    ready = await prepare(task)
+    assert [(p.role, p.extent) for p in ready.inputs()] == [(p.role, p.extent) for p in task.inputs()]

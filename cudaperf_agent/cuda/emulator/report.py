@@ -30,14 +30,14 @@ class EmulatorReport:
             (the plain read that begins a compare-and-swap loop), ``uninit-copy`` of what looks like padding.
         unsupported: Why the emulator could not tell; then nothing here is a pass.
         stats: ``launches``, ``blocks``, ``threads``, ``accesses``, and ``widest``: threads of the widest launch.
-        kernels: ``kernel@line`` of every launch statement that ran, in order of its first launch.
+        kernels: Threads of the widest launch of each launch statement that ran, by ``kernel@line``.
     """
 
     reports: tuple[Report, ...] = ()
     notes: tuple[Report, ...] = ()
     unsupported: str | None = None
     stats: dict[str, int] = field(default_factory=dict)
-    kernels: tuple[str, ...] = ()
+    kernels: dict[str, int] = field(default_factory=dict)
 
 
 def environment(order: Order = "forward", seed: int = 0, suppress: str | None = None) -> dict[str, str]:
@@ -65,7 +65,7 @@ def parse_report(text: str) -> EmulatorReport:
         data = json.loads(body)
         findings = [_Finding.read(f) for f in data["findings"]]
         stats = {str(k): int(v) for k, v in data["stats"].items()}
-        kernels = tuple(str(k) for k in data["kernels"])
+        kernels = {str(k): int(v) for k, v in data["kernels"].items()}
         library, source = str(data["library"]), str(data["source"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return EmulatorReport(unsupported=f"the emulator's report cannot be read: {error!r}")

@@ -73,3 +73,12 @@ void case_carry(int *a, int k, int n) { int i = n; switch (k) { case 1: i = 0; b
 
 static const float *pick(const float *a, const float *b, int n) { for (int i = 0; i < n; i++) if (a[i] > b[i]) return a; return b; }
 float picked(const float *a, const float *b, int n) { const float *p = pick(a, b, n); return p[n]; }
+
+void reshaped(const float *a, float *b, int n, int m) { const float (*A)[m] = (const float (*)[m])a; float (*B)[m] = (void *)b; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) B[i][j] = A[i][j]; }
+
+void hidden_if(int *a, int n) { for (int i = 0; i < n; i++) (void)({ if (i > 2) a[i] = 1; 0; }); }
+
+int hidden_loop(const int *a, int n) { int i = 0; (void)({ while (i < n) i++; 0; }); return a[i - 1]; }
+
+typedef struct { float x, y; } vec2;
+void literals(const float *a, vec2 *o, int n) { for (int i = 0; i < n; i++) o[i] = (vec2){a[i], .y = a[i] * 2}; }

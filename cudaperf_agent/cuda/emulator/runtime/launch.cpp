@@ -114,9 +114,9 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   emu_block_dim = block;
   emu_grid_dim = grid;
   statistics.launches++;
-  statistics.widest = std::max(statistics.widest, uint64_t(grid.x) * grid.y * grid.z * run.threads);
-  if (std::find(statistics.kernels.begin(), statistics.kernels.end(), statement) == statistics.kernels.end())
-    statistics.kernels.push_back(statement);
+  const uint64_t wide = uint64_t(grid.x) * grid.y * grid.z * run.threads;
+  statistics.widest = std::max(statistics.widest, wide);
+  statistics.kernels[statement] = std::max(statistics.kernels[statement], wide);
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);

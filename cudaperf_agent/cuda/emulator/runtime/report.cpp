@@ -92,10 +92,10 @@ std::string take_report() {
   std::string out = "{\"library\":\"" + escaped(module().path) + "\",\"source\":\"" + escaped(module().source) + "\",";
   out += format("\"stats\":{\"launches\":%lu,\"blocks\":%lu,\"threads\":%lu,\"accesses\":%lu,\"widest\":%lu},",
                 statistics.launches, statistics.blocks, statistics.threads, statistics.accesses, statistics.widest);
-  out += "\"kernels\":[";
-  for (size_t i = 0; i < statistics.kernels.size(); i++)
-    out += (i ? ",\"" : "\"") + escaped(statistics.kernels[i]) + "\"";
-  out += "],\"findings\":[";
+  out += "\"kernels\":{";
+  for (const auto &[statement, threads] : statistics.kernels)
+    out += (out.back() == '{' ? "\"" : ",\"") + escaped(statement) + format("\":%lu", threads);
+  out += "},\"findings\":[";
   bool comma = false;
   for (const Finding &f : findings) {
     out += comma ? ",{" : "{";

@@ -1,8 +1,8 @@
 // Findings: what was seen, where, how often; written as JSON for the parent process.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
-#include <vector>
 
 namespace emu {
 
@@ -22,8 +22,8 @@ bool any_error();
 
 struct Statistics {
   uint64_t launches = 0, blocks = 0, threads = 0, accesses = 0;
-  uint64_t widest = 0;              // threads of the widest launch
-  std::vector<std::string> kernels; // "kernel@line" of every launch statement that ran, in order
+  uint64_t widest = 0;                    // threads of the widest launch
+  std::map<std::string, uint64_t> kernels; // the same for each launch statement, by "kernel@line"
 };
 extern Statistics statistics;
 
