@@ -138,7 +138,7 @@ def test_a_report_that_is_cut_is_no_pass() -> None:
 
 def test_a_report_is_found_in_standard_error() -> None:
     body = (
-        '{"library":"/none","source":"a.cu","stats":{"launches":1},"kernels":["k@3"],"findings":[{"kind":"trap","severity":"error",'
+        '{"library":"/none","source":"a.cu","stats":{"launches":1},"kernels":{"k@3":256},"findings":[{"kind":"trap","severity":"error",'
         '"count":2,"pc":0,"line":7,"other_pc":0,"other_line":0,"message":"m"}]}'
     )
     report = emulator.parse_report(f"noise\ncudaperf-emulator-report: {body}\nmore\n")
