@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
 from cudaperf_agent.codegen.affine import Poly, parsed
 from cudaperf_agent.codegen.collector import Collector
-from cudaperf_agent.codegen.dependence import Carried, carried
+from cudaperf_agent.codegen.dependence import Carried, carried, meets_earlier
 from cudaperf_agent.codegen.nests import (
     all_steps,
     declared_by,
@@ -379,6 +379,9 @@ class Planner:
         special = first_rule(self, loop, nest, shared, context)
         if special:
             return special
+        apart = self._distributed(loop, context)
+        if apart:
+            return apart
         try:
             return self._host_loop(loop, context)
         except Declined as inner:
@@ -386,6 +389,34 @@ class Planner:
             if special:
                 return special
             raise self._explained(loop, nest, shared, found, inner) from inner
+
+    def _distributed(self, loop: ir.For, context: Context) -> list[Step]:
+        """``for i { stores; for j … }`` as ``for i { stores }`` and then ``for i for j …``; ``[]`` where not legal.
+
+        Legal when no store of an iteration conflicts with the inner loop of an earlier one, which it now precedes.
+        """
+        *first, inner = loop.body or (None,)
+        if not first or not isinstance(inner, ir.For):
+            return []
+        if not all(isinstance(s, ir.Assign) and isinstance(ir.root(s.target), ir.Load) for s in first):
+            return []
+        if stored_scalars((inner,)) - declared((inner,)):
+            return []
+        header = replace(loop, body=())
+        collector = self._collector((loop,))
+        domain = collector.inside(header, Domain((), (), (*self.defined, *context.facts)))
+        collector.block([s for s in first if s is not None], domain)
+        early = list(collector.accesses)
+        collector.block([inner], domain)
+        late = collector.accesses[len(early) :]
+        if meets_earlier(early, late, loop.variable):
+            return []
+        before = replace(loop, body=tuple(s for s in first if s is not None))
+        after = replace(loop, body=(inner,))
+        try:
+            return [*self._loop(before, context, ()), *self._loop(after, context, ())]
+        except Declined:
+            return []
 
     def _explained(
         self, loop: ir.For, nest: Nest, shared: set[str], found: dict[str, Carried], inner: Declined
