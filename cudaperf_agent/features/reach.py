@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cudaperf_agent.features.clang_cuda import K, Node, Unit
-from cudaperf_agent.features.expressions import Budget
+from cudaperf_agent.features.clang_cuda import Node, Unit
+from cudaperf_agent.features.cursor_kinds import K
+from cudaperf_agent.features.environment import Budget
 from cudaperf_agent.features.functions import Definition, Definitions
 from cudaperf_agent.features.libclang import library
 from cudaperf_agent.features.recorder import LaunchSite, Recorder
@@ -51,11 +52,13 @@ def sort_functions(unit: Unit) -> Functions:
 def find_entries(functions: Functions, names: Iterable[str] = ()) -> tuple[Node, ...]:
     """The host functions that a caller can reach.
 
-    In this order: those named; ``NAME_device``; what a PyTorch binding names; ``main``; functions of external linkage
-    that no other function of the source mentions; all of external linkage.
+    In this order: those named (``NAME`` only where there is no ``NAME_device``, which is what a harness calls);
+    ``NAME_device``; what a PyTorch binding names; ``main``; functions of external linkage that no other function of the
+    source mentions; all of external linkage.
     """
     by_name = {f.spelling: f for f in functions.host}
-    named = [by_name[n] for n in names if n in by_name]
+    wanted = set(names)
+    named = [by_name[n] for n in names if n in by_name and not {n + _DEVICE_SUFFIX} & wanted & by_name.keys()]
     if named:
         return tuple(named)
     device = [f for f in functions.host if f.spelling.endswith(_DEVICE_SUFFIX) and not _is_static(f)]
@@ -138,13 +141,11 @@ def _common(extents: list[tuple[int | None, int | None, int | None]]) -> tuple[i
     return x, y, z
 
 
-def walk_kernel(use: KernelUse, definitions: Definitions, budget: Budget) -> Recorder:
+def walk_kernel(use: KernelUse, recorder: Recorder, definitions: Definitions, budget: Budget) -> None:
     """Walk one kernel and note what it does."""
     space = Space(use.block, use.grid)
-    recorder = Recorder(kernel=use.definition.name)
     walker = Walker(space, recorder, definitions, budget)
     for parameter, argument in zip(use.definition.parameters, use.arguments, strict=False):
         if argument is not None and parameter.type().sort == "int":
             walker.variables[parameter.key] = argument
     walker.kernel(use.definition)
-    return recorder

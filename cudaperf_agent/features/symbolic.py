@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 X, Y, Z = 1, 2, 4
 """Bits of a mask: along which dimension of the thread index a value may vary."""
 ANY_THREAD = X | Y | Z
 _MOST_TERMS = 48
+_LONGEST_NAME = 80
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 
 
@@ -108,12 +107,16 @@ class Poly:
         return self.terms == other.terms
 
     def atoms(self) -> Iterator[Atom]:
-        """Every atom, those inside formulas too, some more than once."""
-        for monomial in self.terms:
-            for atom in monomial:
-                yield atom
-                for argument in atom.arguments:
-                    yield from argument.atoms()
+        """Every atom once, those inside formulas too."""
+        seen: set[int] = set()
+        waiting: list[Poly] = [self]
+        while waiting:
+            for monomial in waiting.pop().terms:
+                for atom in monomial:
+                    if atom.serial not in seen:
+                        seen.add(atom.serial)
+                        waiting.extend(atom.arguments)
+                        yield atom
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Lowest and highest value, `None` where not known."""
@@ -220,6 +223,8 @@ class Space:
             for argument in arguments:
                 mask |= argument.mask
             inner = f" {operator} ".join(f"({a})" if len(a.terms) > 1 else str(a) for a in arguments)
+            if len(inner) > _LONGEST_NAME:
+                inner = inner[:_LONGEST_NAME] + "..."
             self._made += 1
             atom = Atom(f"({inner})", "formula", mask, self._made, operator, arguments, low, high)
             known = Poly({(atom,): 1})
@@ -342,46 +347,3 @@ def _decide(operator: str, difference: Poly) -> int | None:
     elif (high is not None and high < 0) or (low is not None and low > 0):
         return int(operator == "!=")
     return None
-
-
-def evaluate(value: Poly, given: Mapping[Atom, Any], lanes: int) -> Any:
-    """The value for every lane as an ``int64`` array.
-
-    Args:
-        value: What to evaluate.
-        given: Arrays or numbers for atoms that are no formulas.
-        lanes: Length of the arrays.
-    """
-    total = np.zeros(lanes, dtype=np.int64)
-    for monomial, c in value.terms.items():
-        product: Any = c
-        for atom in monomial:
-            product = product * (given[atom] if not atom.operator else _formula_value(atom, given, lanes))
-        total = total + product
-    return total
-
-
-def _formula_value(atom: Atom, given: Mapping[Atom, Any], lanes: int) -> Any:
-    values = [evaluate(a, given, lanes) for a in atom.arguments]
-    a = values[0]
-    if atom.operator == "!":
-        return (a == 0).astype(np.int64)
-    if atom.operator == "?:":
-        return np.where(a != 0, values[1], values[2])
-    b = values[1]
-    if atom.operator in ("/", "%"):
-        b = np.where(b == 0, 1, b)
-        return a // b if atom.operator == "/" else a % b
-    if atom.operator in ("<<", ">>"):
-        b = np.clip(b, 0, 31)
-        return a << b if atom.operator == "<<" else a >> b
-    if atom.operator == "&&":
-        return ((a != 0) & (b != 0)).astype(np.int64)
-    if atom.operator == "||":
-        return ((a != 0) | (b != 0)).astype(np.int64)
-    table: dict[str, Any] = {
-        "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "min": np.minimum,
-        "max": np.maximum, "<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal,
-        "==": np.equal, "!=": np.not_equal,
-    }  # fmt: skip
-    return table[atom.operator](a, b).astype(np.int64)

@@ -18,7 +18,8 @@ avoids), a candidate may side with any of them, within 2 % of its value.
 
 Integers (and booleans) are exact. Where the builds themselves disagree, the integer derives from floats: a candidate
 must match one of the plain, contracted or widened builds; other mismatches may be at most twice as many as the
-elements on which those builds disagree, and never over 1 %.
+elements on which those builds disagree, and never over 1 %. In an output of fewer than 200 elements, of which 1 % is
+less than two, two elements may differ if rounding decides on them (builds that round or sum otherwise give others).
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class BudgetConfig:
         cap_magnitude: … or of its median magnitude, if that is more (an output of equal elements has no deviation).
         integer_factor: Mismatches allowed per element on which the builds disagree.
         integer_share: Largest share of mismatching integers.
+        integer_floor: Mismatches allowed in a small output, on elements that rounding decides.
+        large: Elements above which the widened values themselves are not kept, to save memory; their distance from
+            the C's is then part of the allowance.
         sane: Widened values further from the C than this share of the deviation are not trusted …
         sane_share: … if that many elements are.
     """
@@ -62,6 +66,8 @@ class BudgetConfig:
     cap_magnitude: float = 0.01
     integer_factor: float = 2.0
     integer_share: float = 0.01
+    integer_floor: int = 2
+    large: int = 1 << 20
     sane: float = 0.05
     sane_share: float = 0.2
 
@@ -80,6 +86,8 @@ class Part:
         others: What other legitimate builds give, of the same length: the widened one for floats (in its own, wider
             type), contracted and widened for integers.
         slack: Integer mismatches against every build that are let pass.
+        unsure: Integers that rounding decides: at most `floor` of them may differ.
+        floor: See `unsure`.
         undecided: Builds of the same width, where one of them is finite at an element and another is not.
         share: Relative error allowed at such an element against whichever build is finite there.
     """
@@ -89,6 +97,8 @@ class Part:
     allowed: Value | None
     others: tuple[Value, ...] = ()
     slack: int = 0
+    unsure: Value | None = None
+    floor: int = 0
     undecided: tuple[Value, ...] = ()
     share: float = 0.0
 
@@ -180,7 +190,9 @@ def expect(name: str, plain: Value, builds: Builds, config: BudgetConfig = BUDGE
             moved = [leaves(b)[index].values for b in builds.moved]
             parts.append(float_part(own, wide, nearest, directed, moved, config))
         else:
-            parts.append(_integer_part(own, [b for b in (contracted, wide) if b is not None], config))
+            others = [b for b in (contracted, wide) if b is not None]
+            rounded = [leaves(b)[index].values for b in (*builds.nearest, *builds.directed)]
+            parts.append(_integer_part(own, others, rounded, config))
     return ExpectedOutput(name, plain, tuple(parts))
 
 
@@ -196,7 +208,9 @@ def float_part(
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
         wide, moved = None, ()
-    truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
+    # double is wide enough for the errors of floats, and many times as fast
+    working: type[np.floating[Any]] = np.float64 if plain.dtype.itemsize <= 4 else np.longdouble
+    truth: Value = (plain if wide is None else wide).astype(working)
     info = np.finfo(plain.dtype)
     unit = float(info.eps)
     with np.errstate(all="ignore"):
@@ -213,7 +227,11 @@ def float_part(
     differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
     undecided = tuple(nearest) if differ else ()
     allowed = np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64)
-    others = () if wide is None else (wide,)
+    with np.errstate(all="ignore"):
+        others = () if wide is None else (wide.astype(plain.dtype),)  # what is lost is less than one unit of many
+        if plain.size > config.large and wide is not None:
+            apart = np.abs(plain.astype(working) - truth)
+            allowed, others = allowed + np.where(np.isfinite(apart), apart, 0).astype(np.float64), ()
     return Part(own.path, plain, allowed, others, undecided=undecided, share=config.cap)
 
 
@@ -230,22 +248,26 @@ def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> boo
     return bool(np.count_nonzero(far) <= max(1, int(config.sane_share * far.size)) and not (far.size == 1 and far[0]))
 
 
-def _integer_part(own: Leaf, others: Sequence[Value], config: BudgetConfig) -> Part:
+def _integer_part(own: Leaf, others: Sequence[Value], rounded: Sequence[Value], config: BudgetConfig) -> Part:
     alike = [o.astype(own.values.dtype) for o in others if o.shape == own.values.shape]
     differ = np.zeros(own.values.shape, bool)
     for other in alike:
         differ |= other != own.values
     disagreements = int(np.count_nonzero(differ))
     slack = min(int(config.integer_factor * disagreements), int(config.integer_share * differ.size))
-    return Part(own.path, own.values, None, tuple(alike) if disagreements else (), slack)
+    unsure = differ.copy()
+    for other in rounded:
+        unsure |= other != own.values
+    floor = config.integer_floor if unsure.any() else 0
+    return Part(own.path, own.values, None, tuple(alike) if disagreements else (), slack, unsure, floor)
 
 
 def _largest(builds: Sequence[Value], truth: Value) -> Any:
     """The largest distance of any build from the truth, per element; where either is not finite it counts as none."""
-    worst = np.zeros(truth.shape, np.longdouble)
+    worst = np.zeros(truth.shape, truth.dtype)
     for build in builds:
         if build.shape == truth.shape:
-            error = np.abs(build.astype(np.longdouble) - truth)
+            error = np.abs(build.astype(truth.dtype) - truth)
             worst = np.maximum(worst, np.where(np.isfinite(error), error, 0))
     return worst
 

@@ -24,6 +24,7 @@ _UNDEFINED = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: runtime error: (?P<m
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (?P<message>[\w-]+)")
 _FRAME = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in \S+ (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
 _OUR_FAILURES = (70, 71, 126, 127)  # of the runner (a bad request, no library) and of `env` (no runner)
+_PLAIN_FILL = 0x3F  # as a float of any width a harmless number: not a NaN that the C never made
 _OPTIONS = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
 
 
@@ -124,7 +125,7 @@ async def _call(
         inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *placed, *argv]
         return wrap(inner, folder) if wrap else inner
 
-    calls = [native_arguments(task, case) for case in cases]
+    calls = [native_arguments(task, case, fill=_PLAIN_FILL) for case in cases]
     return await call_native(library, calls, limits=limits, wrap=preloaded)
 
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cudaperf_agent.tasks.c_types import object_type
-from cudaperf_agent.tasks.clang_c import Unit, is_function_macro
+from cudaperf_agent.tasks.clang_c import Unit, in_system_header
 from cudaperf_agent.tasks.model import CType, Parameter, Table, TypeKind
 from cudaperf_agent.tasks.refuse import changed_variables
 from cudaperf_agent.tasks.syntax import CFile, Function
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_HEADERS = {
+    "stddef.h": {"size_t", "ptrdiff_t", "NULL"},
+    "stdint.h": {
+        f"{u}int{kind}{bits}_t" for u in ("", "u") for kind in ("", "_least", "_fast") for bits in (8, 16, 32, 64)
+    }
+    | {"intptr_t", "uintptr_t", "intmax_t", "uintmax_t"},
+    "stdbool.h": {"bool", "_Bool"},
+    "limits.h": {"INT_MAX", "INT_MIN", "CHAR_BIT", "UINT_MAX", "LONG_MAX"},
+}
+"""What of the standard headers a struct's members may be made of."""
+
 _TYPES = ("STRUCT_DECL", "UNION_DECL", "ENUM_DECL", "TYPEDEF_DECL")
 
 
@@ -70,39 +82,41 @@ def type_declarations(
                 chosen.add(index)
                 needed |= set(_WORD.findall(block.text))
                 grew = True
-    return "\n".join(blocks[i].text for i in sorted(chosen)) + "\n"
+    texts = [blocks[i].text for i in sorted(chosen)]
+    declared = {name for i in chosen for name in blocks[i].names}
+    headers = [f"#include <{h}>" for h, words in _HEADERS.items() if words & (needed - declared)]
+    return "\n".join([*headers, *texts]) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
 class _Block:
-    def __init__(self, text: str, names: set[str]) -> None:
-        self.text, self.names = text, names
+    """A declaration or macro definition: where it stands, its text, and the names it declares."""
+
+    file: str
+    start: int
+    end: int
+    text: str
+    names: frozenset[str]
 
 
 def _blocks(unit: Unit) -> list[_Block]:
-    from clang.cindex import conf
-
-    found: list[tuple[tuple[str, int], int, _Block]] = []
-    order: dict[str, int] = {}
-    for position, cursor in enumerate(unit.cursor.get_children()):
-        file = cursor.location.file
-        if file is None or conf.lib.clang_Location_isInSystemHeader(cursor.location):
-            continue
+    """Every type and macro outside the system's headers: headers' own first, each file's in its order."""
+    found: list[_Block] = []
+    for cursor in (*unit.macros.values(), *unit.declarations):
         kind = cursor.kind.name
-        if kind == "MACRO_DEFINITION" and not is_function_macro(cursor):
-            text = " ".join(t.spelling for t in cursor.get_tokens())
-            block = _Block(f"#define {text}", {cursor.spelling})
-        elif kind in _TYPES:
-            block = _Block(f"{_text(unit, cursor)};", _declared_names(cursor))
-        else:
+        file = cursor.location.file
+        if file is None or in_system_header(cursor) or kind not in (*_TYPES, "MACRO_DEFINITION"):
             continue
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
+        text = _text(unit, cursor)
+        if kind == "MACRO_DEFINITION":
+            found.append(_Block(file.name, start, end, f"#define {text}", frozenset({cursor.spelling})))
+            continue
         # `typedef struct {…} T;` shows the struct first, then a typedef that contains it: keep the larger.
-        found = [f for f in found if not (f[0][0] == file.name and start <= f[0][1] and f[1] <= end)]
-        order.setdefault(file.name, position)
-        found.append(((file.name, start), end, block))
-    own = unit.path
-    found.sort(key=lambda f: (f[0][0] == own, order[f[0][0]], f[0][1]))
-    return [block for _, _, block in found]
+        found = [b for b in found if not (b.file == file.name and start <= b.start and b.end <= end)]
+        found.append(_Block(file.name, start, end, f"{text};", frozenset(_declared_names(cursor))))
+    files = list(dict.fromkeys(b.file for b in found))
+    return sorted(found, key=lambda b: (b.file == unit.path, files.index(b.file), b.start))
 
 
 def _declared_names(cursor: Any) -> set[str]:

@@ -8,31 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.tasks.accesses import UNKNOWN, Access, Findings, Guard, Loop, Pointer, Subscript, Value
-from cudaperf_agent.tasks.poly import Facts, Poly, non_negative
+from cudaperf_agent.tasks.algebra import Algebra, Condition
+from cudaperf_agent.tasks.loop_changes import changed_in
+from cudaperf_agent.tasks.poly import Facts, Poly
 from cudaperf_agent.tasks.syntax import CFile, Expr, is_integer
 
 ONE = Poly.number(1)
 
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What a condition's truth or falsehood tells.
-
-    Attributes:
-        true: Each ``>= 0`` where it holds.
-        false: Each ``>= 0`` where it does not.
-        sure_true: It holds whenever sizes are at least one.
-        sure_false: It fails whenever sizes are at least one.
-        differs: Differences that are not zero where it holds.
-        single: It is one comparison, so that it fails only where `false` says.
-    """
-
-    true: tuple[Poly, ...] = ()
-    false: tuple[Poly, ...] = ()
-    sure_true: bool = False
-    sure_false: bool = False
-    differs: tuple[Poly, ...] = ()
-    single: bool = False
+STATEMENT_EXPRESSION = "StmtExpr"
+"""libclang's name for GNU C's ``({ … })``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +40,13 @@ class Evaluator(ABC):
         self.ranges = ranges
         self.facts = Facts()
         self.findings = Findings(self.facts)
+        self.algebra = Algebra(self.facts)
         self.env: dict[int, Value] = {}
         self.loops: list[Loop] = []
         self.guards: list[Guard] = []
         self.plain: dict[str, str] = {}
+        self.aliased: set[int] = set()
+        self.blind = 0
 
     @abstractmethod
     def call(self, node: Expr, arguments: Sequence[Value]) -> Value:
@@ -75,6 +62,8 @@ class Evaluator(ABC):
 
     def record(self, pointer: Pointer, write: bool, line: int, offset: Poly | None) -> None:
         """Note an access through `pointer`."""
+        if self.blind:
+            offset = None
         for base in sorted(pointer.bases):
             self.findings.accesses.append(
                 Access(
@@ -85,9 +74,15 @@ class Evaluator(ABC):
                     tuple(self.loops),
                     tuple(self.guards),
                     line,
-                    exact=len(pointer.bases) == 1,
+                    exact=len(pointer.bases) == 1 and not self.blind,
                 )
             )
+
+    def escape(self, value: Value, line: int) -> None:
+        """An address goes where it is not followed: anything behind it may be read and written from now on."""
+        if value.pointer is not None:
+            self.record(value.pointer, False, line, None)
+            self.record(value.pointer, True, line, None)
 
     def unknown_int(
         self, node: Expr, taint: frozenset[str] = frozenset(), bases: frozenset[str] = frozenset()
@@ -162,7 +157,9 @@ class Evaluator(ABC):
     def read(self, place: Place, node: Expr) -> Value:
         """The value at a place; an array decays to its address."""
         if place.key is not None:
-            return self.env.get(place.key, UNKNOWN) if place.key in self.env else self._file_scope(node)
+            if place.key in self.aliased and node.ctype.kind.name != "POINTER":
+                return self.unknown_int(node)
+            return self.env[place.key] if place.key in self.env else self._file_scope(node)
         pointer = place.pointer
         assert pointer is not None
         if node.ctype.kind.name.endswith("ARRAY"):
@@ -185,7 +182,10 @@ class Evaluator(ABC):
         """Store `value` at a place."""
         if place.key is not None:
             self.env[place.key] = value
+            if place.key in self.aliased:
+                self.escape(value, node.line)
         elif place.pointer is not None:
+            self.escape(value, node.line)
             self.record(place.pointer, True, node.line, place.pointer.offset)
 
     # --- values
@@ -209,8 +209,21 @@ class Evaluator(ABC):
         if node.kind == "call":
             # The callee of a direct call is a name and not a value.
             return self.call(node, [self.value(a) for a in (node.args[1:] if node.name else node.args)])
-        values = [self.value(a) for a in node.args] if node.kind != "sizeof" else []
+        values = self._unmodelled(node) if node.kind != "sizeof" else []
         return replace(self.unknown_int(node), taint=frozenset().union(*(v.taint for v in values)))
+
+    def _unmodelled(self, node: Expr) -> list[Value]:
+        """The operands of what is not modelled; statements inside may happen any number of times, or never."""
+        statements = node.op == STATEMENT_EXPRESSION
+        changed = changed_in(node) if statements else set()
+        self.forget(changed & set(self.env))
+        self.blind += statements
+        values = [self.value(argument) for argument in node.args]
+        self.blind -= statements
+        for value in values:
+            self.escape(value, node.line)
+        self.forget(changed & set(self.env))
+        return values
 
     def _assign(self, node: Expr) -> Value:
         target, source = node.args
@@ -233,6 +246,10 @@ class Evaluator(ABC):
             place = self.place(operand)
             if place.pointer is not None:
                 return Value(pointer=place.pointer)
+            assert place.key is not None
+            # From here on it may change through the address.
+            self.escape(self.env.get(place.key, UNKNOWN), node.line)
+            self.aliased.add(place.key)
             return Value(pointer=Pointer())
         value = self.value(operand)
         if node.op == "-" and value.poly is not None:
@@ -265,9 +282,11 @@ class Evaluator(ABC):
             self._note_subscript(right.pointer, left, node.line)
             return Value(pointer=right.pointer.moved(left.poly))
         if left.poly is not None and right.poly is not None and is_integer(node.ctype):
-            poly = self._integer(op, left.poly, right.poly, taint)
+            poly = self.algebra.integer(op, left.poly, right.poly, taint)
             if poly is not None:
                 return Value(poly, taint=taint)
+        self.escape(left, node.line)
+        self.escape(right, node.line)
         return replace(self.unknown_int(node, taint), taint=taint)
 
     def _difference(self, left: Pointer, right: Pointer, node: Expr) -> Value:
@@ -275,47 +294,6 @@ class Evaluator(ABC):
         if same and left.offset is not None and right.offset is not None:
             return Value(left.offset - right.offset)
         return self.unknown_int(node)
-
-    def _integer(self, op: str, left: Poly, right: Poly, taint: frozenset[str]) -> Poly | None:
-        if op == "+":
-            return left + right
-        if op == "-":
-            return left - right
-        if op == "*":
-            return left * right
-        by = right.constant
-        if op == "<<" and by is not None and 0 <= by < 63:
-            return left.scaled(1 << by)
-        if op == ">>" and by is not None and 0 <= by < 63:
-            return self._quotient(left, Poly.number(1 << by), taint)
-        if op == "/":
-            return self._quotient(left, right, taint)
-        if op == "%":
-            lows = [Poly()] if self._never_negative(left) else [right.scaled(-1).plus(1)]
-            return Poly.atom(self.facts.new("mod", lows=lows, highs=[right.plus(-1)], taint=taint))
-        if op == "&" and by is not None and by >= 0:
-            return Poly.atom(self.facts.new("mask", lows=[Poly()], highs=[right], taint=taint))
-        return None
-
-    def _never_negative(self, poly: Poly) -> bool:
-        low = self.facts.lower(poly)
-        return low is not None and (non_negative(low) or non_negative(low, 1))
-
-    def _quotient(self, left: Poly, right: Poly, taint: frozenset[str]) -> Poly | None:
-        if right.constant == 0:
-            return None
-        exact = left.divided(right)
-        if exact is not None:
-            return exact
-        if not any(a in self.facts.known for a in left.atoms | right.atoms):
-            return Poly.atom(quotient_text(left, right))
-        high = self.facts.upper(left)
-        highs = []
-        if high is not None and not any(a in self.facts.known for a in right.atoms):
-            whole = high.plus(1).divided(right)
-            highs.append(whole.plus(-1) if whole is not None else Poly.atom(quotient_text(high, right)))
-        lows = [Poly()] if self._never_negative(left) else []
-        return Poly.atom(self.facts.new("div", lows=lows, highs=highs, taint=taint))
 
     def _cast(self, node: Expr) -> Value:
         value = self.value(node.args[0])
@@ -337,6 +315,8 @@ class Evaluator(ABC):
 
     def _retyped(self, pointer: Pointer, node: Expr) -> Pointer:
         pointee = node.ctype.get_pointee().get_canonical() if node.ctype.kind.name == "POINTER" else None
+        while pointee is not None and pointee.kind.name.endswith("ARRAY"):
+            pointee = pointee.get_array_element_type().get_canonical()
         if pointee is None or pointee.kind.name == "VOID" or pointee.get_size() == pointer.size or not pointer.bases:
             return pointer
         return replace(pointer, offset=None, dims=())
@@ -350,7 +330,7 @@ class Evaluator(ABC):
         with self.guarded(Guard(condition.false, condition.sure_false)):
             no = self.value(node.args[2])
         self.merge(condition, after_yes, self.env)
-        return self.select(condition, yes, no)
+        return self.algebra.select(condition, yes, no)
 
     # --- conditions
 
@@ -366,11 +346,11 @@ class Evaluator(ABC):
         if node.kind == "binary" and node.op in ("<", ">", "<=", ">=", "==", "!="):
             left, right = self.value(node.args[0]), self.value(node.args[1])
             self.findings.compared.add(left.taint | right.taint)
-            return self._comparison(node.op, left, right)
+            return self.algebra.comparison(node.op, left, right)
         value = self.value(node)
         if value.pointer is not None:
             return Condition(sure_true=True)
-        return self._comparison("!=", value, Value(Poly()))
+        return self.algebra.comparison("!=", value, Value(Poly()))
 
     def _both(self, node: Expr) -> Condition:
         conjunction = node.op == "&&"
@@ -384,71 +364,22 @@ class Evaluator(ABC):
             )
         return Condition((), left.false + right.false, False, left.sure_false and right.sure_false)
 
-    def _comparison(self, op: str, left: Value, right: Value) -> Condition:
-        a, b = left.poly, right.poly
-        if left.pointer is not None or right.pointer is not None:
-            if left.pointer is None or right.pointer is None:
-                return Condition(sure_true=op == "!=", sure_false=op == "==")
-            same = left.pointer.bases == right.pointer.bases and len(left.pointer.bases) == 1
-            a, b = (left.pointer.offset, right.pointer.offset) if same else (None, None)
-        if a is None or b is None:
-            return Condition()
-        if op in (">", ">="):
-            a, b, op = b, a, "<" if op == ">" else "<="
-        if op in ("<", "<="):
-            slack = (b - a).plus(-1) if op == "<" else b - a
-            other = (a - b) if op == "<" else (a - b).plus(-1)
-            return Condition((slack,), (other,), self._sure(slack), self._sure(other), single=True)
-        equal = (b - a, a - b)
-        # An unsigned or counted-down quantity that is not zero is at least one.
-        apart = (a.plus(-1),) if not b.terms and self._never_negative(a) else ()
-        sure = any(self._sure(p) for p in apart)
-        if op == "==":
-            return Condition(equal, apart, False, sure, single=True)
-        return Condition(apart, equal, sure, False, (a - b,), single=True)
-
-    def _sure(self, poly: Poly) -> bool:
-        return not any(a in self.facts.known for a in poly.atoms) and non_negative(poly, 1)
-
-    def select(self, condition: Condition, yes: Value, no: Value) -> Value:
-        """``condition ? yes : no``: a minimum, a maximum, or one of two."""
-        taint = yes.taint | no.taint
-        if yes == no:
-            return yes
-        if yes.pointer is not None or no.pointer is not None:
-            bases = frozenset().union(*(v.pointer.bases for v in (yes, no) if v.pointer is not None))
-            return Value(pointer=Pointer(bases), taint=taint)
-        a, b = yes.poly, no.poly
-        if a is None or b is None:
-            return Value(taint=taint)
-        if a == b:
-            return Value(a, taint=taint)
-        for slack in condition.true if len(condition.true) == 1 else ():
-            if a - b in (slack, slack.plus(1)):
-                return Value(Poly.atom(self.facts.new("max", lows=[a, b], choices=(a, b), taint=taint)), taint=taint)
-            if b - a in (slack, slack.plus(1)):
-                return Value(Poly.atom(self.facts.new("min", highs=[a, b], choices=(a, b), taint=taint)), taint=taint)
-        a, b = self._limited(a, condition.true), self._limited(b, condition.false)
-        return Value(Poly.atom(self.facts.new("either", choices=(a, b), taint=taint)), taint=taint)
-
-    def _limited(self, poly: Poly, constraints: Sequence[Poly]) -> Poly:
-        """`poly` with what the constraints tell about it, where they bound it by parameters."""
-        highs = [poly + c for c in constraints if not self._open(poly + c)]
-        lows = [poly - c for c in constraints if not self._open(poly - c)]
-        if not (highs or lows) or not self._open(poly):
-            return poly
-        return Poly.atom(self.facts.new("under", lows=[poly, *lows], highs=[poly, *highs]))
-
-    def _open(self, poly: Poly) -> bool:
-        return any(a in self.facts.known for a in poly.atoms)
-
     def merge(self, condition: Condition, yes: dict[int, Value], no: dict[int, Value]) -> None:
         """The environment after two branches."""
-        self.env = {key: self.select(condition, yes.get(key, UNKNOWN), no.get(key, UNKNOWN)) for key in {**no, **yes}}
+        self.env = {
+            key: self.algebra.select(condition, yes.get(key, UNKNOWN), no.get(key, UNKNOWN)) for key in {**no, **yes}
+        }
 
-
-def quotient_text(left: Poly, right: Poly) -> str:
-    """The atom of a quotient of parameters: C text in parentheses."""
-    top = left.text() if len(left.terms) == 1 and len(left.terms[0][0]) <= 1 else f"({left.text()})"
-    bottom = right.text() if right.constant is not None or len(right.atoms) == 1 else f"({right.text()})"
-    return f"({top}/{bottom})"
+    def forget(self, keys: set[int]) -> None:
+        """Nothing is known of these variables any more, but where the pointers among them may point."""
+        bases = frozenset().union(
+            *(v.pointer.bases for k in keys if (v := self.env.get(k)) is not None and v.pointer is not None)
+        )
+        for key in keys:
+            value = self.env.get(key, UNKNOWN)
+            if value.pointer is not None:
+                self.env[key] = replace(value, pointer=replace(value.pointer, bases=bases, offset=None))
+            elif value.poly is not None or value.taint:
+                known = self.facts.taint(value.poly) if value.poly is not None else frozenset()
+                atom = self.facts.new("any", taint=value.taint | known)
+                self.env[key] = Value(Poly.atom(atom), taint=value.taint)

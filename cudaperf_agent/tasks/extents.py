@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.accesses import Access, Findings
-from cudaperf_agent.tasks.evaluate import quotient_text
-from cudaperf_agent.tasks.poly import Bounds, Facts, Poly, dominates
+from cudaperf_agent.tasks.algebra import quotient_text
+from cudaperf_agent.tasks.poly import Bounds, Facts, Poly, dominates, non_negative
 
 MAX_JOINT_GUARDS = 3
 """Conditions on sums of loop variables (``y + fy < h``) that are tried in every combination."""
@@ -21,24 +21,34 @@ class Reach:
 
     Attributes:
         count: As a polynomial.
+        factored: The same with differences that are trip counts (``(h-r+1)``) kept as factors.
         needs: Polynomials, each ``>= 0`` where the access happens at all.
         line: Of the access.
     """
 
     count: Poly
+    factored: Poly
     needs: tuple[Poly, ...]
     line: int
 
-    def text(self) -> str:
+    def text(self, order: Sequence[str] = ()) -> str:
         """C expression; the loops that must run are named only where the count alone would be misleading."""
         conditions = [c for c in dict.fromkeys(map(_condition, self.relevant())) if c]
+        texts = self.count.text(order), self.factored.text(order)
+        text = min(texts, key=len)
         if not conditions:
-            return self.count.text()
-        return f"({' && '.join(conditions)}) ? {self.count.text()} : 0"
+            return text
+        return f"({' && '.join(conditions)}) ? {text} : 0"
 
     def relevant(self) -> list[Poly]:
         """The needs without which the count could be positive although nothing is accessed."""
-        if all(c >= 0 for _, c in self.count.terms):
+        rising = all(c >= 0 for _, c in self.count.terms)
+        if rising and not any(map(_signed, self.count.atoms)):
+            return []
+        if sum(map(_signed, self.factored.atoms)) > 1:
+            # Two negative factors would make a positive count.
+            return [n for n in self.needs if any(c < 0 for _, c in n.plus(1).terms) or any(map(_signed, n.atoms))]
+        if rising:
             return []
         kept = []
         for need in self.needs:
@@ -50,26 +60,45 @@ class Reach:
         return kept
 
 
+def _signed(atom: str) -> bool:
+    """Whether an opaque atom may be negative although all sizes are not."""
+    return atom.startswith("(") and "-" in atom
+
+
 def _condition(need: Poly) -> str:
     positive = Poly.of({m: c for m, c in need.terms if c > 0})
     negative = Poly.of({m: -c for m, c in need.terms if c < 0})
     if negative.constant is not None and negative.constant >= 1:
         return f"{positive.text()} > {negative.plus(-1).text()}"
-    return f"{positive.text()} >= {negative.text()}" if negative.terms else ""
+    return f"{positive.text()} >= {negative.text()}" if negative.terms or any(map(_signed, need.atoms)) else ""
 
 
 def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     """The elements of `base` that the entry can touch: one reach, or several none of which covers the others.
 
     Returns:
-        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access.
+        `None` where some access cannot be bounded by the parameters; ``()`` where there is no access. Accesses whose
+        subscripts are read from another buffer, or are a parameter that is no size, do not count beside others: the
+        values there have to fit the extent.
     """
     found: list[Reach] = []
+    led = False
     for access in findings.of(base):
         bound = access_bound(findings.facts, access)
+        if bound is None and access.offset is not None and findings.facts.taint(access.offset):
+            led = True
+            continue
         if bound is None:
             return None
-        found.append(Reach(bound.plus(1), _needs(findings.facts, access), access.line))
+        needs = _needs(findings.facts, access)
+        found.append(Reach(bound.whole.plus(1), bound.factored.plus(1), needs, access.line))
+    if led and not found:
+        return None
+    # x[k] with a parameter k that is no size picks one of the elements that the other accesses tell of.
+    chosen = picks(findings, base)
+    sized = [r for r in found if not any(r.count == Poly.atom(p).plus(1) for p in chosen)]
+    if sized and not any(r.count.atoms & chosen for r in sized):
+        found = sized
     best: list[Reach] = []
     for one in sorted(found, key=lambda r: r.line):
         if any(dominates(other.count, one.count) for other in best):
@@ -78,23 +107,68 @@ def reach(findings: Findings, base: str) -> tuple[Reach, ...] | None:
     return tuple(best)
 
 
-def extent_text(reaches: Sequence[Reach]) -> str | None:
+def picks(findings: Findings, base: str) -> set[str]:
+    """Scalar parameters that are, as they are, a subscript of `base`."""
+    offsets = [a.offset for a in findings.of(base) if a.offset is not None]
+    names = {o.terms[0][0][0] for o in offsets if len(o.terms) == 1 and o.terms[0][1] == 1 and len(o.terms[0][0]) == 1}
+    return {n for n in names if n not in findings.facts.known and not n.startswith("(")}
+
+
+def extent_text(reaches: Sequence[Reach], order: Sequence[str] = ()) -> str | None:
     """C expression of the largest of the reaches; `None` for more than two that cannot be ordered."""
     if not reaches:
         return "0"
     if len(reaches) == 1:
-        return reaches[0].text()
+        return reaches[0].text(order)
     if len(reaches) > 2:
         return None
-    a, b = (r.text() for r in reaches)
+    a, b = (r.text(order) for r in reaches)
     return f"(({a}) > ({b})) ? ({a}) : ({b})"
 
 
-def access_bound(facts: Facts, access: Access) -> Poly | None:
+@dataclass(frozen=True, slots=True)
+class AccessBound:
+    """The largest element an access can touch: multiplied out, and with trip counts kept as factors."""
+
+    whole: Poly
+    factored: Poly
+
+
+def access_bound(facts: Facts, access: Access) -> AccessBound | None:
     """The largest element an access can touch, over parameters; `None` if unknown."""
     if access.offset is None:
         return None
-    return _guarded_bound(facts, access.offset, [c for g in access.guards for c in g.constraints])
+    offset, constraints = access.offset, [c for g in access.guards for c in g.constraints]
+    trips: dict[str, Poly] = {}
+    for loop in access.loops:
+        if loop.low is None or loop.high is None:
+            continue
+        # Where an access happens, each loop around it runs: h-r+1 is a size of its own there, and is not negative.
+        count = _renamed((loop.high - loop.low).plus(1), trips)
+        size = next((a for a in sorted(count.atoms) if count.coefficient(a).constant == 1), None)
+        if non_negative(count) or size is None or any(a in facts.known for a in count.atoms):
+            continue
+        trips[f"({count.text()})"] = count
+        stand_in = Poly.atom(f"({count.text()})") - count.without(size)
+        facts = Facts({name: bounds.with_value(size, stand_in) for name, bounds in facts.known.items()})
+        offset = offset.substitute(size, stand_in)
+        constraints = [c.substitute(size, stand_in) for c in constraints]
+    bound = _guarded_bound(facts, offset, constraints)
+    return AccessBound(_expanded(bound, trips), bound) if bound is not None else None
+
+
+def _renamed(poly: Poly, trips: Mapping[str, Poly]) -> Poly:
+    """`poly` over the sizes that stand for trip counts already."""
+    for name, count in trips.items():
+        size = next(a for a in sorted(count.atoms) if count.coefficient(a).constant == 1)
+        poly = poly.substitute(size, Poly.atom(name) - count.without(size))
+    return poly
+
+
+def _expanded(poly: Poly, trips: Mapping[str, Poly]) -> Poly:
+    for name, count in reversed(list(trips.items())):
+        poly = poly.substitute(name, count)
+    return poly
 
 
 def _guarded_bound(facts: Facts, offset: Poly, constraints: Sequence[Poly]) -> Poly | None:
@@ -115,15 +189,24 @@ def _guarded_bound(facts: Facts, offset: Poly, constraints: Sequence[Poly]) -> P
             narrowed.known[atom] = target
         else:
             target = joint.setdefault(inside, Bounds(0))
-        (target.lows if sign > 0 else target.highs).append(limit)
+        limits = target.lows if sign > 0 else target.highs
+        if limit not in limits:
+            limits.append(limit)
     best: Poly | None = None
     groups = list(joint.items())[:MAX_JOINT_GUARDS]
     for size in range(len(groups) + 1):
         for chosen in itertools.combinations(groups, size):
             bound = _substituted_bound(narrowed, offset, chosen)
-            if bound is not None and (best is None or dominates(best, bound)):
+            if bound is not None and (best is None or _tighter(bound, best)):
                 best = bound
     return best
+
+
+def _tighter(bound: Poly, than: Poly) -> bool:
+    """Whether to prefer a bound; of two that cannot be compared, the one of fewer terms used more of the guards."""
+    if dominates(than, bound):
+        return True
+    return not dominates(bound, than) and len(bound.terms) < len(than.terms)
 
 
 def _substituted_bound(facts: Facts, offset: Poly, chosen: Iterable[tuple[Poly, Bounds]]) -> Poly | None:

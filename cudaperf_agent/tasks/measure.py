@@ -7,11 +7,8 @@ every one of them, and others that were not used to find it.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -20,6 +17,7 @@ from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.cases import case_of_sizes
 from cudaperf_agent.tasks.checked import run_guarded
 from cudaperf_agent.tasks.expr import evaluate, names
+from cudaperf_agent.tasks.fit import SHAPE, Sample, Shape, fit
 from cudaperf_agent.tasks.model import Case, Extent, Origin, Parameter, Task, TypeKind
 from cudaperf_agent.tasks.usage import usage
 from cudaperf_agent.tasks.values import Profile
@@ -33,42 +31,26 @@ class MeasureConfig:
     """How extents are measured.
 
     Attributes:
-        points: Settings at which the least size is searched for.
-        checks: Further settings at which the fitted expression must hold exactly.
+        points: Most settings at which the least size is searched for.
+        checks: Further settings in a row at which the fitted expression must hold exactly.
         low, high: Between which the integer scalars are set.
         limit: Elements beyond which a buffer is given up.
         runs: Most runs of the C per setting.
-        coefficient: Largest coefficient of a fitted expression.
-        terms: Most products in it.
+        shape: What a fitted expression may look like.
         profiles: Contents tried at each setting; the largest size counts (a search may end early).
     """
 
-    points: int = 7
+    points: int = 6
     checks: int = 4
     low: int = 2
     high: int = 13
     limit: int = 1 << 21
     runs: int = 400
-    coefficient: int = 64
-    terms: int = 3
+    shape: Shape = SHAPE
     profiles: tuple[Profile, ...] = (Profile.POSITIVE, Profile.UNIT, Profile.SHIFTED)
 
 
 MEASURE = MeasureConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class Monomial:
-    """A product of scalars, e.g. ``("n", "n")`` for n²; ``()`` is 1."""
-
-    factors: tuple[str, ...]
-
-    def at(self, point: Mapping[str, int]) -> int:
-        """Its value."""
-        value = 1
-        for name in self.factors:
-            value *= point[name]
-        return value
 
 
 async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: MeasureConfig = MEASURE) -> Task:
@@ -80,45 +62,80 @@ async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: Measu
     unknown = [p for p in task.inputs() if p.pointer and p.extent is None]
     if not unknown:
         return task
-    try:
-        return await _measured(task, unknown, wrap, config)
-    except InputRefused:
-        # A size that only makes sense when it is odd (the width of a filter) explains nothing when it is even.
-        for scalar in _scalars(task):
-            if scalar.range.origin.declared or scalar.range.odd:
-                continue
-            odd = replace(scalar.range, low=scalar.range.low or "1", odd=True)
-            with contextlib.suppress(InputRefused):
-                changed = with_parameter(task, replace(scalar, range=odd))
-                found = await _measured(changed, unknown, wrap, config, small=scalar.name)
-                sentence = f"`{scalar.name}` is assumed to be odd: the extents follow a simple rule only then."
-                return _assuming(found, [sentence])
-        raise
+    found = await _measured(task, unknown, wrap, config)
+    if isinstance(found, Task):
+        return found
+    # A size that only makes sense when it is odd (the width of a filter) explains nothing when it is even.
+    for scalar in _scalars(task):
+        if scalar.range.origin.declared or scalar.range.odd or scalar.name in found.explained:
+            continue
+        odd = replace(scalar.range, low=scalar.range.low or "1", odd=True)
+        changed = with_parameter(task, replace(scalar, range=odd))
+        again = await _measured(changed, unknown, wrap, config, small=scalar.name)
+        if isinstance(again, Task):
+            sentence = f"`{scalar.name}` is assumed to be odd: the extents follow a simple rule only then."
+            return _assuming(again, [sentence])
+    raise _refusal(task, found.parameter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unexplained:
+    """A buffer for which no expression was found, and the scalars that explain the other buffers."""
+
+    parameter: Parameter
+    explained: frozenset[str]
 
 
 async def _measured(
     task: Task, unknown: Sequence[Parameter], wrap: Wrap | None, config: MeasureConfig, small: str = ""
-) -> Task:
+) -> Task | _Unexplained:
     scalars = _scalars(task)
-    points = list(_points(scalars, config, small))
-    measured: list[tuple[Point, Needs]] = []
-    for point in points[: config.points]:
+    samples: list[tuple[Point, Needs]] = []
+    known: Task | _Unexplained = _Unexplained(unknown[0], frozenset())
+    confirmed = 0
+    for point in _points(scalars, config, small):
+        if isinstance(known, Task):
+            wrong = await _disproved(known, unknown, point, wrap, config)
+            confirmed = confirmed + 1 if wrong is None else 0
+            if confirmed == config.checks:
+                return await _finished(known, unknown, point, wrap, config)
+            if wrong is None:
+                continue
+            known = _Unexplained(wrong, frozenset())
+        if len(samples) == config.points:
+            break
         needs = await _least(task, unknown, point, wrap, config)
         if needs is not None:
-            measured.append((point, needs))
-    scalar_names = [s.name for s in scalars]
+            samples.append((point, needs))
+            known = _explained(task, unknown, [s.name for s in scalars], samples, config)
+    return known if isinstance(known, _Unexplained) else _Unexplained(unknown[0], frozenset())
+
+
+def _explained(
+    task: Task,
+    unknown: Sequence[Parameter],
+    scalars: Sequence[str],
+    samples: Sequence[tuple[Point, Needs]],
+    config: MeasureConfig,
+) -> Task | _Unexplained:
+    """`task` with an expression for each unknown extent that explains all samples."""
     fitted: dict[str, str] = {}
+    lacking: Parameter | None = None
     for parameter in unknown:
-        found = _fit(scalar_names, [(point, needs[parameter.name]) for point, needs in measured], config)
+        found = fit(scalars, [Sample(point, needs[parameter.name]) for point, needs in samples], config.shape)
         if found is None:
-            raise _refusal(task, parameter)
-        fitted[parameter.name] = found
-    known = _with_extents(task, fitted)
-    for point in points[config.points :]:
-        wrong = await _disproved(known, unknown, point, wrap, config)
-        if wrong is not None:
-            raise _refusal(task, wrong)
-    known = await _guard_zeros(known, unknown, points[0], wrap, config)
+            lacking = lacking or parameter
+        else:
+            fitted[parameter.name] = found
+    if lacking is None:
+        return _with_extents(task, fitted)
+    return _Unexplained(lacking, frozenset().union(*(names(text) for text in fitted.values())))
+
+
+async def _finished(
+    known: Task, unknown: Sequence[Parameter], point: Point, wrap: Wrap | None, config: MeasureConfig
+) -> Task:
+    known = await _guard_zeros(known, unknown, point, wrap, config)
     sentence = "`{}` is taken to have {} elements: measured by running the C between guard pages."
     return _assuming(known, [sentence.format(p.name, _extent(known, p.name)) for p in unknown])
 
@@ -154,7 +171,7 @@ def _points(scalars: Sequence[Parameter], config: MeasureConfig, small: str) -> 
         if small:
             least, most = (1, config.high - 2) if scalar.name == small else (config.high, 2 * config.high)
         values[scalar.name] = [int(v) for v in rng.permutation(_legal(scalar, least, most))]
-    for number in range(config.points + config.checks):
+    for number in range(config.points + 2 * config.checks):
         # Every scalar runs through all its values, each in an order of its own and with its own phase.
         yield {
             name: own[(number + number // len(own) * place) % len(own)]
@@ -251,58 +268,6 @@ def _with_extents(task: Task, extents: Mapping[str, str]) -> Task:
         parameters=tuple(known(p) for p in task.parameters),
         setup_inputs=tuple(known(p) for p in task.setup_inputs),
     )
-
-
-def _fit(scalars: Sequence[str], samples: Sequence[tuple[Point, int]], config: MeasureConfig) -> str | None:
-    """The expression with the fewest terms that gives every sample exactly, `None` if there is none."""
-    if len(samples) < 2:
-        return None
-    products = [Monomial(f) for degree in (1, 2, 3) for f in itertools.combinations_with_replacement(scalars, degree)]
-    for terms in range(config.terms + 1):
-        for chosen in itertools.combinations(products, terms):
-            for constant in ((), (Monomial(()),)):
-                basis = (*chosen, *constant)
-                if len(samples) > len(basis):
-                    coefficients = _solve(basis, samples, config)
-                    if coefficients is not None:
-                        return _text(basis, coefficients)
-    return None
-
-
-def _solve(
-    basis: Sequence[Monomial], samples: Sequence[tuple[Point, int]], config: MeasureConfig
-) -> list[Fraction] | None:
-    """Coefficients (small integers or halves) with which `basis` gives every sample, `None` if there are none."""
-    if not basis:
-        return [] if all(need == 0 for _, need in samples) else None
-    matrix = np.array([[m.at(point) for m in basis] for point, _ in samples], dtype=np.float64)
-    needs = np.array([need for _, need in samples], dtype=np.float64)
-    solution, _, rank, _ = np.linalg.lstsq(matrix, needs, rcond=None)
-    if rank < len(basis):
-        return None
-    coefficients = [Fraction(round(2 * float(c)), 2) for c in solution]
-    if any(c == 0 or abs(c) > config.coefficient for c in coefficients):
-        return None
-    for point, need in samples:
-        if sum(c * m.at(point) for c, m in zip(coefficients, basis, strict=True)) != need:
-            return None
-    return coefficients
-
-
-def _text(basis: Sequence[Monomial], coefficients: Sequence[Fraction]) -> str:
-    if not basis:
-        return "0"
-    halves = any(c.denominator == 2 for c in coefficients)
-    pieces: list[str] = []
-    order = sorted(range(len(basis)), key=lambda k: coefficients[k] < 0)
-    for index in order:
-        factor = int(coefficients[index] * (2 if halves else 1))
-        product = "*".join(basis[index].factors)
-        size = abs(factor)
-        body = str(size) if not product else product if size == 1 else f"{size}*{product}"
-        pieces.append(("-" if factor < 0 else "+" if pieces else "") + body)
-    joined = "".join(pieces)
-    return f"({joined})/2" if halves else joined
 
 
 async def _disproved(

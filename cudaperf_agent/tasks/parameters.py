@@ -45,6 +45,12 @@ def read_prototype(function: Function, unit: Unit) -> Prototype:
             where=unit.at(function.first_line),
             hint="Give it a fixed parameter list, e.g. an array and a count.",
         )
+    if function.name in CPP_KEYWORDS:
+        raise InputRefused(
+            f"the function's name `{function.name}` is a keyword of C++, and CUDA is C++",
+            where=unit.at(function.first_line),
+            hint=f"Rename it, e.g. {function.name}_.",
+        )
     prototype = Prototype({})
     for variable in function.parameters:
         parameter = _parameter(function, variable, unit, prototype.at_least_one)
@@ -69,7 +75,16 @@ def _parameter(function: Function, variable: Variable, unit: Unit, at_least_one:
         if variable.ctype.get_canonical().is_volatile_qualified():
             raise _volatile(what, unit, line)
         ctype = object_type(variable.ctype, unit, line, what)
-        return Parameter(name, ctype, False, Role.SCALAR, Origin.TYPE, f"{ctype.spelling} {name}", line=line)
+        return Parameter(
+            name,
+            ctype,
+            False,
+            Role.SCALAR,
+            Origin.TYPE,
+            f"{ctype.spelling} {name}",
+            range=_enum_range(variable.ctype),
+            line=line,
+        )
     shape = pointer_shape(variable.ctype)
     if shape.volatile:
         raise _volatile(what, unit, line)
@@ -90,9 +105,21 @@ def _parameter(function: Function, variable: Variable, unit: Unit, at_least_one:
         f"{'const ' if shape.const else ''}{ctype.spelling} *{name}",
         extent=extent,
         dims=tuple(d for d in full if d) if dims.outer and all(dims.inner) else (),
+        range=_enum_range(shape.element),
         const=shape.const,
         line=line,
     )
+
+
+def _enum_range(ctype: Any) -> ValueRange:
+    """An enum's values are its constants, where these have no gaps."""
+    canonical = ctype.get_canonical()
+    if canonical.kind.name != "ENUM":
+        return ValueRange()
+    values = sorted({c.enum_value for c in canonical.get_declaration().get_children() if c.kind.name.endswith("_DECL")})
+    if not values or values[-1] - values[0] != len(values) - 1:
+        return ValueRange()
+    return ValueRange(str(values[0]), str(values[-1]), origin=Origin.TYPE)
 
 
 def _volatile(what: str, unit: Unit, line: int) -> InputRefused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,11 +18,12 @@ from cudaperf_agent.tasks.infer import infer
 from cudaperf_agent.tasks.macros import Macros, read_macros
 from cudaperf_agent.tasks.model import Origin, Parameter, StdinItem, Task
 from cudaperf_agent.tasks.parameters import Prototype, apply_clauses, read_prototype, scalar_type
+from cudaperf_agent.tasks.read_syntax import read_file
 from cudaperf_agent.tasks.refuse import check_code, check_text
 from cudaperf_agent.tasks.setup import Setup, infer_setup, read_setup
 from cudaperf_agent.tasks.spec import Spec, read_spec
 from cudaperf_agent.tasks.stdin_items import missing_stdin, read_items
-from cudaperf_agent.tasks.syntax import CFile, Function, read_file
+from cudaperf_agent.tasks.syntax import CFile, Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,27 @@ def load_task(
     """
     name = str(path) if path is not None else "<stdin>"
     text = check_text(source.encode() if source is not None else _read(path), name)
+    try:
+        return _load(text, name, entry, read_spec(spec), stdin_files, include_dirs, defines)
+    except (RecursionError, ctypes.ArgumentError) as error:  # the latter where it strikes inside a libclang callback
+        raise InputRefused(
+            "an expression or block is nested too deeply", where=name, hint="Split it over several statements."
+        ) from error
+
+
+def _load(
+    text: str,
+    name: str,
+    entry: str | None,
+    said: Spec,
+    stdin_files: Sequence[Path],
+    include_dirs: Sequence[Path | str],
+    defines: Sequence[str],
+) -> Task:
     folders, definitions = tuple(str(d) for d in include_dirs), tuple(defines)
     unit = parse_c(text, name, folders, definitions)
     file = read_file(unit)
     comments = find_comments(text, name)
-    said = read_spec(spec)
     function = find_entry(file, comments, entry or said.entry)
     macros = read_macros(unit, folders, definitions)
     read = _Source(text, file, macros, function, entry_clauses(file, comments, function), said)
@@ -111,6 +129,7 @@ def _function(task: Task, read: _Source) -> Task:
     inputs = infer_setup(file, setup, prototype.at_least_one) if setup else {}
     parameters = tuple(inferred.parameters.values())
     types = [t for t in (returns,) if t is not None]
+    linkage = (f"{function.name} is static in the file; the translation can be linked to",) if function.static else ()
     return replace(
         task,
         parameters=parameters,
@@ -120,7 +139,7 @@ def _function(task: Task, read: _Source) -> Task:
         setup_inputs=tuple(inputs.values()),
         kept_functions=kept_functions(file, function),
         type_declarations=type_declarations(unit, [*parameters, *inputs.values()], tables, types),
-        assumptions=inferred.assumptions,
+        assumptions=(*linkage, *inferred.assumptions),
     )
 
 

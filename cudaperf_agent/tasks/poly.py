@@ -8,7 +8,7 @@ are decided, and as at least one when two bounds are compared: what is wrong at 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Monomial = tuple[str, ...]
@@ -109,11 +109,14 @@ class Poly:
             terms[tuple(rest)] = own // c
         return Poly.of(terms)
 
-    def text(self) -> str:
-        """C text; highest degree first, constants last."""
+    def text(self, order: Sequence[str] = ()) -> str:
+        """C text; highest degree first, constants last, factors in the given order of names."""
+        places = {name: index for index, name in enumerate(order)}
         parts = []
         for monomial, c in sorted(self.terms, key=lambda t: (t[1] < 0, -len(t[0]), t[0])):
-            factors = ([str(abs(c))] if abs(c) != 1 or not monomial else []) + list(monomial)
+            factors = ([str(abs(c))] if abs(c) != 1 or not monomial else []) + sorted(
+                monomial, key=lambda a: (places.get(a, -1), a)
+            )
             parts.append(("-" if c < 0 else "+") + "*".join(factors))
         return "".join(parts).removeprefix("+") or "0"
 
@@ -149,12 +152,23 @@ class Bounds:
     choices: tuple[Poly, ...] = ()
     taint: frozenset[str] = frozenset()
 
+    def with_value(self, atom: str, value: Poly) -> Bounds:
+        """The same with `value` put for `atom`."""
+        lows, highs = ([p.substitute(atom, value) for p in polys] for polys in (self.lows, self.highs))
+        choices = tuple(p.substitute(atom, value) for p in self.choices)
+        return Bounds(self.order, lows, highs, choices, self.taint)
+
+
+MAX_WORK = 20_000
+"""Substitutions tried for one bound, before it counts as unknown."""
+
 
 class Facts:
     """The bounds of every atom; answers how large or small a polynomial can get."""
 
     def __init__(self, known: Mapping[str, Bounds] | None = None) -> None:
         self.known: dict[str, Bounds] = dict(known or {})
+        self._work = 0
 
     def new(self, stem: str, **known: Iterable[object]) -> str:
         """A fresh atom."""
@@ -180,17 +194,20 @@ class Facts:
 
     def upper(self, poly: Poly) -> Poly | None:
         """The least upper bound found, over parameters only."""
+        self._work = 0
         return self._bound(poly, True, 40)
 
     def lower(self, poly: Poly) -> Poly | None:
         """The greatest lower bound found, over parameters only."""
+        self._work = 0
         return self._bound(poly, False, 40)
 
     def _bound(self, poly: Poly, upper: bool, depth: int) -> Poly | None:
         bounded = [a for a in poly.atoms if a in self.known]
         if not bounded:
             return poly
-        if depth == 0:
+        self._work += 1
+        if depth == 0 or self._work > MAX_WORK:
             return None
         atom = max(bounded, key=lambda a: self.known[a].order)
         if poly.degree(atom) > 1:

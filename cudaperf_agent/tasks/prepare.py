@@ -20,6 +20,7 @@ from cudaperf_agent.tasks.reference_build import Build, require_library
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 _POISONS = (0xFF, 0x5A)
+_ROUNDS = 3
 
 
 async def prepare(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig = NARROW) -> Task:
@@ -34,10 +35,14 @@ async def prepare(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig 
     if task.mode == "program":
         return await _prepare_program(task, wrap)
     task = await measure_extents(task, wrap=wrap)
-    found = await trouble(task, wrap=wrap, config=config)
-    if found is not None:
-        task = await _mend(task, found, wrap, config)
-    task = await _confirm_roles(task, wrap)
+    for _ in range(_ROUNDS):
+        found = await trouble(task, wrap=wrap, config=config)
+        if found is not None:
+            task = await _mend(task, found, wrap, config)
+        confirmed = await _confirm_roles(task, wrap)
+        if confirmed == task:
+            break
+        task = confirmed  # a buffer that is now an input has values of its own, which must be legal too
     return replace(task, digest=_digest(task))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.c_types import is_pointer
+from cudaperf_agent.tasks.clang_c import in_system_header
 from cudaperf_agent.tasks.library import (
     CONSOLE,
     COPIES,
@@ -139,12 +140,15 @@ def _check_library_call(file: CFile, function: Function, node: Expr, mode: str, 
         )
     if name in PURE or name in CONSOLE or name in PROGRAM_ONLY or name in COPIES | FILLS | READERS:
         return
-    header = _declared_in(file, name)
-    if header is None or PurePath(header).name.startswith(PURE_HEADERS):
-        return
-    if _is_system(file, name):
+    declaration = file.unit.declared_functions.get(name)
+    if declaration is None or declaration.location.file is None:
+        return  # a builtin of the compiler
+    header = PurePath(declaration.location.file.name).name
+    if in_system_header(declaration):
+        if header.startswith(PURE_HEADERS):
+            return
         raise InputRefused(
-            f"{function.name} calls `{name}` of <{PurePath(header).name}>, whose effects are not known",
+            f"{function.name} calls `{name}` of <{header}>, whose effects are not known",
             where=where,
             hint="Compute it in the file itself, or pass its result as a parameter.",
         )
@@ -153,24 +157,6 @@ def _check_library_call(file: CFile, function: Function, node: Expr, mode: str, 
         where=where,
         hint=f"Put the definition of {name} into this file, or #include the file that has it.",
     )
-
-
-def _declarations(file: CFile, name: str) -> Iterator[Any]:
-    yield from (c for c in file.unit.cursor.get_children() if c.spelling == name and c.kind.name == "FUNCTION_DECL")
-
-
-def _declared_in(file: CFile, name: str) -> str | None:
-    """The header (or file) that declares a function, `None` for the compiler's builtins."""
-    for cursor in _declarations(file, name):
-        location = cursor.location
-        return location.file.name if location.file is not None else None
-    return None
-
-
-def _is_system(file: CFile, name: str) -> bool:
-    from clang.cindex import conf
-
-    return any(bool(conf.lib.clang_Location_isInSystemHeader(c.location)) for c in _declarations(file, name))
 
 
 def _check_recursion(file: CFile, functions: Sequence[Function]) -> None:
@@ -204,12 +190,14 @@ def _check_state(file: CFile, functions: Sequence[Function]) -> None:
 
 def _check_lasting(file: CFile, variable: Variable, functions: Sequence[Function]) -> None:
     ctype = variable.ctype.get_canonical()
+    while ctype.kind.name.endswith("ARRAY"):
+        ctype = ctype.get_array_element_type().get_canonical()
     if not (ctype.is_volatile_qualified() or ctype.kind.name == "POINTER"):
         return
     for function in functions:
         for node in function.expressions():
             if node.kind == "name" and node.key == variable.key:
-                what = "is volatile" if ctype.is_volatile_qualified() else "is a pointer at file scope"
+                what = "is volatile" if ctype.is_volatile_qualified() else "holds pointers and lies at file scope"
                 raise InputRefused(
                     f"`{variable.name}` {what}",
                     where=file.unit.at(node.line),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "stub.o"
 
 
+def read(path: Path) -> str:
+    return path.read_text()
+
+
 @pytest.fixture
 def build_kernel(stub: Path, tmp_path: Path) -> BuildKernel:
     """Builds a file of `kernels/`, or a text, to a callable candidate."""
@@ -32,13 +37,12 @@ def build_kernel(stub: Path, tmp_path: Path) -> BuildKernel:
     async def build(
         source: Path | str, *, mode: emulator.Mode = "check", replace: tuple[str, str] | None = None
     ) -> Candidate:
-        text = source.read_text() if isinstance(source, Path) else source
+        text = read(source) if isinstance(source, Path) else source
         if replace:
             assert replace[0] in text
             text = text.replace(*replace)
         name = source.name if isinstance(source, Path) else "kernel.cu"
-        folder = tmp_path / f"{Path(name).stem}-{mode}-{len(list(tmp_path.iterdir()))}"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
         made = await emulator.build(text, path_name=name, folder=folder, extra=[stub], mode=mode)
         return Candidate(made, mode)
 

@@ -16,7 +16,6 @@ Array = npt.NDArray[Any]
 SIZES = (1, 31, 257, 1000)
 
 
-
 def total(x: Array) -> Array:
     return np.concatenate([[x.sum(dtype=np.float64)], np.zeros(x.size - 1)])
 
@@ -55,7 +54,7 @@ def histogram(x: Array) -> Array:
 
 def templates(x: Array) -> Array:
     v = 1 + 2 * x.astype(np.float64) + 0.5 * x.astype(np.float64) ** 2 + 3
-    return (v + 4) * 2 + 1
+    return (v + 4) * 2 + 0.25 + 1
 
 
 def half_precision(x: Array) -> Array:
@@ -66,8 +65,12 @@ def half_precision(x: Array) -> Array:
 
 def quads(x: Array) -> Array:
     padded = np.concatenate([x, np.zeros(-x.size % 4, np.float32)]).reshape(-1, 4).astype(np.float64)
-    y = np.repeat(padded.sum(1) + padded.max(1), 4)[: x.size]
-    return y
+    return np.repeat(padded.sum(1) + padded.max(1), 4)[: x.size]
+
+
+def first_above_one(x: Array) -> Array:
+    hits = np.flatnonzero(x > 1)
+    return np.full(x.size, float(hits[0] if hits.size else x.size))
 
 
 def symbols(x: Array) -> Array:
@@ -78,6 +81,7 @@ def symbols(x: Array) -> Array:
 REFERENCES: dict[str, Callable[[Array], Array]] = {
     "atomics": histogram,
     "cooperative": quads,
+    "early_exit": first_above_one,
     "half_precision": half_precision,
     "host_api": lambda x: 4 * x,
     "intrinsics": lambda x: x,

@@ -175,6 +175,17 @@ def test_integers_from_floats_may_follow_another_build_and_little_else() -> None
     assert part.slack == BUDGET.integer_share * 1000
 
 
+def test_a_small_output_may_differ_where_rounding_decides() -> None:
+    plain = np.zeros(10, np.int32)
+    rounded = plain.copy()
+    rounded[[2, 5, 7]] = 9
+    (part,) = expect("labels", plain, Builds(wide=plain, contracted=plain, directed=(rounded,))).parts
+    for places, ok in [([2], True), ([2, 7], True), ([2, 5, 7], False), ([3], False), ([2, 3], False)]:
+        got = plain.copy()
+        got[places] = 4
+        assert (not compare_part(part, got).wrong.any()) is ok
+
+
 async def test_punned_bits_fall_back_to_the_spread_of_builds() -> None:
     source = (
         "#include <string.h>\nvoid rough(int n, const float *x, float *y)\n{\n"

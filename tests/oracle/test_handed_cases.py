@@ -167,6 +167,23 @@ async def test_zeros_fail(name: str) -> None:
     assert sum(telling) >= 5
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+async def test_other_contractions_of_a_chaotic_iteration_pass(seed: int) -> None:
+    made = await prepared("mandelbrot")
+    cases = [c for hidden in (False, True) for c in make_cases(made.task, hidden=hidden, seed=seed)]
+    for changes in [
+        [("zx * zx - zy * zy + cx", "__builtin_fma(zx, zx, __builtin_fma(-zy, zy, cx))"),
+         ("2 * zx * zy + cy", "__builtin_fma(2 * zx, zy, cy)"), ("x0 + px * step", "__builtin_fma(px, step, x0)")],
+        [("zx * zx - zy * zy + cx", "(zx - zy) * (zx + zy) + cx"), ("2 * zx * zy + cy", "zx * zy + zx * zy + cy")],
+    ]:  # fmt: skip
+        source = made.task.source
+        for old, new in changes:
+            assert old in source
+            source = source.replace(old, new)
+        found = await judge(made.task, cases, source, oracle=made.oracle)
+        assert [r.mismatch for r in found if not r.ok] == []
+
+
 def test_every_handed_function_is_covered() -> None:
     assert {m.name for m in MUTANTS} == set(FUNCTIONS)
     assert Path(CASES / "c" / "saxpy.c").exists()

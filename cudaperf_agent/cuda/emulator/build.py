@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ async def build(
     mode: Mode = "check",
     program: bool = False,
     wrap: Wrap | None = None,
-    limits: BuildLimits = BuildLimits(),  # noqa: B008  (frozen)
+    limits: BuildLimits = BuildLimits(),
 ) -> EmulatorBuild:
     """Compile `source` for the CPU.
 
@@ -83,7 +84,9 @@ async def build(
     rewritten = folder / f"{stem}.emulated.cpp"
     rewritten.write_text(f'EMU_MODULE("{name}")\n#line 1 "{name}"\n{text}\n')
     output = folder / (stem if program else f"{stem}.so")
-    command = compiler.compile_command(mode, rewritten, output, extra, program=program)
+    command = await asyncio.to_thread(
+        compiler.compile_command, mode, rewritten, output, extra, program=program
+    )  # the first one builds the runtime
     child = await run_child(
         wrap(command, folder) if wrap else command,
         limits=Limits(seconds=limits.seconds, memory=limits.memory),

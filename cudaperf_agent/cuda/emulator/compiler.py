@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,8 @@ HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
 _SETUP_SECONDS = 180
+_OLDEST = 11  # the first to tell volatile accesses apart (--param=tsan-distinguish-volatile)
+_SETUP = threading.Lock()
 
 # Check mode: hardly any optimisation that moves an access, so that a finding's line is the one a person would name.
 # Contraction to fused multiply-add is what nvcc does by default.
@@ -97,8 +100,14 @@ def find_compiler() -> Compiler:
             f"the CPU emulator runs on x86-64 only, and this is {platform.machine()}",
             hint="Use a machine with an NVIDIA GPU, or an x86-64 one.",
         )
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return Compiler(path, done.stdout.split("\n", 1)[0], _target())
+    done = subprocess.run([path, "-dumpfullversion"], capture_output=True, text=True, check=False)
+    version = done.stdout.strip()
+    if not version.split(".")[0].isdigit() or int(version.split(".")[0]) < _OLDEST:
+        raise BackendUnavailable(
+            f"the CPU emulator needs GNU g++ {_OLDEST} or newer, and {path} is {version or 'something else'}",
+            hint="Install a newer one, e.g. `apt-get install g++-12`.",
+        )
+    return Compiler(path, version, _target())
 
 
 def _target() -> tuple[str, ...]:
@@ -167,6 +176,12 @@ def _cached(name: str, sources: Sequence[Path]) -> Path:
 
 def _make(command: list[str], output: Path) -> None:
     """Runs a compiler into a temporary file and moves it in place, so that two processes may do so at once."""
+    with _SETUP:
+        if not output.exists():
+            _make_once(command, output)
+
+
+def _make_once(command: list[str], output: Path) -> None:
     number, name = tempfile.mkstemp(dir=output.parent, prefix=output.name)
     os.close(number)
     try:
@@ -175,6 +190,7 @@ def _make(command: list[str], output: Path) -> None:
         )
         if done.returncode:
             raise BackendUnavailable(f"the emulator's {output.name} does not compile: {done.stderr.strip()[:600]}")
+        os.chmod(name, 0o755)  # a sandbox may read it as another user
         os.replace(name, output)
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -28,23 +28,27 @@ class EmulatorReport:
         notes: Findings that do not: ``leak`` (device memory that the call did not free), ``race-same-value``
             (unordered writes of one value), ``uninit-copy`` of what looks like padding.
         unsupported: Why the emulator could not tell; then nothing here is a pass.
-        stats: ``launches``, ``blocks``, ``threads``, ``accesses``.
+        stats: ``launches``, ``blocks``, ``threads``, ``accesses``, and ``widest``: threads of the widest launch.
+        kernels: Threads of the widest launch of each launch statement that ran, by ``kernel@line``.
     """
 
     reports: tuple[Report, ...] = ()
     notes: tuple[Report, ...] = ()
     unsupported: str | None = None
     stats: dict[str, int] = field(default_factory=dict)
+    kernels: dict[str, int] = field(default_factory=dict)
 
 
-def environment(order: Order = "forward", seed: int = 0) -> dict[str, str]:
+def environment(order: Order = "forward", seed: int = 0, suppress: str | None = None) -> dict[str, str]:
     """Environment variables that fix in which order threads and blocks run.
 
     Args:
         order: ``forward``, ``reverse``, or ``random`` (of blocks, and of threads after every barrier).
         seed: Of the random order; the same seed gives the same run.
+        suppress: A ``kernel@line`` (see `EmulatorReport.kernels`) whose launches are left out.
     """
-    return {"CUDAPERF_EMULATOR_ORDER": order, "CUDAPERF_EMULATOR_SEED": str(seed)}
+    variables = {"CUDAPERF_EMULATOR_ORDER": order, "CUDAPERF_EMULATOR_SEED": str(seed)}
+    return variables if suppress is None else {**variables, "CUDAPERF_EMULATOR_SUPPRESS": suppress}
 
 
 def parse_report(text: str) -> EmulatorReport:
@@ -60,11 +64,12 @@ def parse_report(text: str) -> EmulatorReport:
         data = json.loads(body)
         findings = [_Finding.read(f) for f in data["findings"]]
         stats = {str(k): int(v) for k, v in data["stats"].items()}
+        kernels = {str(k): int(v) for k, v in data["kernels"].items()}
         library, source = str(data["library"]), str(data["source"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return EmulatorReport(unsupported=f"the emulator's report cannot be read: {error!r}")
     offsets = sorted({f.pc for f in findings if f.pc} | {f.other_pc for f in findings if f.other_pc})
-    lines = _lines(library, source, tuple(offsets)) if offsets else {}
+    lines = _lines(library, _stamp(library), source, tuple(offsets)) if offsets else {}
     made = [(f.severity, f.report(lines)) for f in findings]
     unsupported = next((r for severity, r in made if severity == "unsupported"), None)
     return EmulatorReport(
@@ -72,6 +77,7 @@ def parse_report(text: str) -> EmulatorReport:
         notes=tuple(r for severity, r in made if severity == "note"),
         unsupported=_reason(unsupported) if unsupported else None,
         stats=stats,
+        kernels=kernels,
     )
 
 
@@ -104,9 +110,17 @@ class _Finding:
         return Report(kind=self.kind, message=message, line=line, count=self.count)
 
 
+def _stamp(library: str) -> tuple[int, int]:
+    with contextlib.suppress(OSError):
+        info = Path(library).stat()
+        return info.st_mtime_ns, info.st_size
+    return 0, 0
+
+
 @lru_cache(maxsize=256)
-def _lines(library: str, source: str, offsets: tuple[int, ...]) -> dict[int, int]:
+def _lines(library: str, stamp: tuple[int, int], source: str, offsets: tuple[int, ...]) -> dict[int, int]:
     """Lines of `source` for return addresses in a library: of the innermost inlined frame that lies in that file."""
+    del stamp  # part of the cache's key: the file may be built anew
     path = Path(library)
     if not path.is_file():
         return {}

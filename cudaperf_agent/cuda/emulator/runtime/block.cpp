@@ -153,13 +153,13 @@ void abandon_launch(cudaError_t error) {
   __builtin_unreachable();
 }
 
-void spin(int line) {
+void spin(Site site) {
   if (run.activity != activity_seen) {
     activity_seen = run.activity;
     spins_without_activity = 0;
   }
   if (++spins_without_activity > SPINS_BEFORE_GIVING_UP) {
-    report("spin-wait", Site{0, line},
+    report("spin-wait", site,
            format("kernel %s: the block only waits for something that another block would have to do; blocks run one "
                   "after another here",
                   run.kernel),
@@ -204,14 +204,16 @@ EMU_API void emu_fence(int whole_device) {
 }
 
 EMU_API void emu_atomic_unchanged(int line) {
-  if (emu::run.current) emu::spin(line);
+  if (!emu::run.current) return;
+  emu::run.activity--; // what emu_atomic counted
+  emu::spin(emu::Site{0, line});
 }
 
 EMU_API void emu_nanosleep(int line) {
   using namespace emu;
   if (!run.current) return;
   run.current->spins = SPINS_BEFORE_YIELD - 1;
-  spin(line);
+  spin(Site{0, line});
 }
 
 EMU_API void emu_trap(int line) {

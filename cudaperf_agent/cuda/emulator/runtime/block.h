@@ -6,6 +6,7 @@
 
 #include "../include/emu/abi.h"
 #include "config.h"
+#include "report.h"
 
 namespace emu {
 
@@ -32,6 +33,8 @@ struct Run {
   int line = 0;
   void (*body)(void *) = nullptr;
   void *context = nullptr;
+  const emu_range *parameters = nullptr; // the arguments, on the host
+  int parameter_count = 0;
   unsigned threads = 0;
   Thread *current = nullptr; // null in host code
   bool active = false, abandoned = false;
@@ -48,7 +51,7 @@ void wait_here();
 // Ends the launch from inside a kernel, as a GPU does after a fault. Does not return.
 [[noreturn]] void abandon_launch(cudaError_t error);
 // Lets the other threads of the block run; gives up on a block in which everybody only waits.
-void spin(int line);
+void spin(Site site);
 // Completes the warp operation of a warp whose lanes of `mask` have all arrived (or exited).
 bool complete_warp(unsigned warp, unsigned mask);
 // The same for __activemask(): with `all`, only if every lane that has not exited is there.

@@ -16,6 +16,7 @@ void read_environment() {
     if (!strcmp(order, "random")) config.order = Order::random;
   }
   if (const char *seed = getenv("CUDAPERF_EMULATOR_SEED")) config.seed = strtoull(seed, nullptr, 10);
+  config.suppress = getenv("CUDAPERF_EMULATOR_SUPPRESS");
 }
 
 } // namespace emu

@@ -25,7 +25,7 @@ using emu::Access;
   }                                                                                                                    \
   EMU_API void __tsan_volatile_read##SIZE(void *p) {                                                                   \
     emu::check_access(p, SIZE, Access::volatile_read, EMU_CALLER);                                                     \
-    if (emu::run.current) emu::spin(0);                                                                                \
+    if (emu::run.current) emu::spin(EMU_CALLER);                                                                                \
   }                                                                                                                    \
   EMU_API void __tsan_unaligned_volatile_read##SIZE(void *p) {                                                         \
     emu::check_access(p, SIZE, Access::volatile_read, EMU_CALLER, false);                                              \
@@ -109,6 +109,7 @@ EMU_API void emu_atomic(const void *address, size_t size, int line) {
     if (config.check) check_access(address, size, Access::write, Site{0, line});
     return;
   }
+  run.activity++;
   ordering_atomic(address);
   if (config.check) check_access(address, size, Access::atomic, Site{0, line});
 }

@@ -1,4 +1,5 @@
 // A launch: is the configuration one that a GPU would take, then its blocks one after another.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -87,8 +88,8 @@ void run_grid(uint3 grid, size_t shared_bytes) {
 
 } // namespace emu
 
-EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes, cudaStream_t,
-                        void (*body)(void *), void *context) {
+EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes,
+                        void (*body)(void *), void *context, const emu_range *parameters, int parameter_count) {
   using namespace emu;
   if (run.current) emu_unsupported("launches from inside a kernel (dynamic parallelism)", line);
   if (lasting_error()) return;
@@ -97,10 +98,14 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
     fail(error);
     return;
   }
+  const std::string statement = format("%s@%d", kernel, line);
+  if (config.suppress && statement == config.suppress) return;
   run.kernel = kernel;
   run.line = line;
   run.body = body;
   run.context = context;
+  run.parameters = parameters;
+  run.parameter_count = parameter_count;
   run.threads = block.x * block.y * block.z;
   run.active = true;
   run.abandoned = false;
@@ -108,6 +113,9 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   emu_block_dim = block;
   emu_grid_dim = grid;
   statistics.launches++;
+  const uint64_t wide = uint64_t(grid.x) * grid.y * grid.z * run.threads;
+  statistics.widest = std::max(statistics.widest, wide);
+  statistics.kernels[statement] = std::max(statistics.kernels[statement], wide);
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);

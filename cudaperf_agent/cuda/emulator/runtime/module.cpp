@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <elf.h>
 #include <link.h>
@@ -136,4 +137,9 @@ EMU_API void emu_module(const void *inside, const void *, const char *source_nam
     if (length > 0) the_module.path.assign(path, static_cast<size_t>(length));
   }
   shadow_module(the_module);
+  // For exit() and the end of main; the runner leaves by _exit and asks for reports itself. Registered here, after this
+  // library's own variables were made, so that it runs before they are destroyed.
+  static bool registered = false;
+  if (!registered) atexit(write_last_report);
+  registered = true;
 }

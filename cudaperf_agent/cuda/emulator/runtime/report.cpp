@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -88,8 +89,12 @@ bool any_error() {
 std::string take_report() {
   report_leaks();
   std::string out = "{\"library\":\"" + escaped(module().path) + "\",\"source\":\"" + escaped(module().source) + "\",";
-  out += format("\"stats\":{\"launches\":%lu,\"blocks\":%lu,\"threads\":%lu,\"accesses\":%lu},\"findings\":[",
-                statistics.launches, statistics.blocks, statistics.threads, statistics.accesses);
+  out += format("\"stats\":{\"launches\":%lu,\"blocks\":%lu,\"threads\":%lu,\"accesses\":%lu,\"widest\":%lu},",
+                statistics.launches, statistics.blocks, statistics.threads, statistics.accesses, statistics.widest);
+  out += "\"kernels\":{";
+  for (const auto &[statement, threads] : statistics.kernels)
+    out += (out.back() == '{' ? "\"" : ",\"") + escaped(statement) + format("\":%lu", threads);
+  out += "},\"findings\":[";
   bool comma = false;
   for (const Finding &f : findings) {
     out += comma ? ",{" : "{";
@@ -108,7 +113,7 @@ std::string take_report() {
 void write_last_report() {
   const char *path = getenv("CUDAPERF_EMULATOR_REPORT");
   if (!path && !any_error()) return;
-  if (path) {
+  if (path && strcmp(path, "-")) {
     static bool written = false;
     if (written) return;
     written = true;
@@ -129,6 +134,3 @@ EMU_API const char *cudaperf_emulator_report() {
   text = emu::take_report();
   return text.c_str();
 }
-
-// Runs at exit() and at the end of main; the runner leaves by _exit and asks for reports itself.
-__attribute__((destructor)) static void at_exit() { emu::write_last_report(); }

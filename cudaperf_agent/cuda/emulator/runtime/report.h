@@ -1,6 +1,7 @@
 // Findings: what was seen, where, how often; written as JSON for the parent process.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace emu {
@@ -21,6 +22,8 @@ bool any_error();
 
 struct Statistics {
   uint64_t launches = 0, blocks = 0, threads = 0, accesses = 0;
+  uint64_t widest = 0;                    // threads of the widest launch
+  std::map<std::string, uint64_t> kernels; // the same for each launch statement, by "kernel@line"
 };
 extern Statistics statistics;
 

@@ -25,8 +25,8 @@ struct Cell {
   uint16_t write_sync, read_sync; // the warp's count of __syncwarp
   uint8_t write_flags, read_flags;
 };
-constexpr uint8_t BYTES = 15, ATOMIC = 16;                                             // both
-constexpr uint8_t MANY_IN_WARP = 32, MANY_WARPS = 64, OTHER_BLOCKS = 128;              // reads
+constexpr uint8_t BYTES = 15, ATOMIC = 16; // both; ATOMIC: all of them were atomic or relaxed
+constexpr uint8_t MANY_IN_WARP = 32, MANY_WARPS = 64, OTHER_BLOCKS = 128; // reads
 
 enum class Space { device, shared, global };
 
@@ -140,8 +140,9 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
   const unsigned me = run.current->index;
   const bool writes = how == Access::write || how == Access::volatile_write || how == Access::atomic;
   const bool atomic = how == Access::atomic;
-  // A volatile access of global memory is what a relaxed atomic compiles to; in shared memory it is a plain one.
-  const bool relaxed = atomic || (!shared && how == Access::volatile_read);
+  // In global memory a volatile access is a relaxed atomic (PTX ISA, "Volatile Operations"), so two of them do not race;
+  // in shared memory it is taken for a plain one, as it is used there in place of a missing __syncwarp.
+  const bool relaxed = atomic || (!shared && (how == Access::volatile_read || how == Access::volatile_write));
 
   if (c.write_epoch >= base && (c.write_flags & mask) && !(relaxed && (c.write_flags & ATOMIC))) {
     Earlier e{true, c.write_epoch, c.write_pc, c.writer, c.write_sync, (c.write_flags & ATOMIC) != 0, false, false,
@@ -149,13 +150,13 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
     if (!ordered(e)) race(e, writes, atomic, p, bytes, site);
   }
   if (writes) {
-    if (c.read_epoch >= base && (c.read_flags & mask) && !(atomic && (c.read_flags & ATOMIC))) {
+    if (c.read_epoch >= base && (c.read_flags & mask) && !(relaxed && (c.read_flags & ATOMIC))) {
       Earlier e{false, c.read_epoch, c.read_pc, c.reader, c.read_sync, false, (c.read_flags & MANY_IN_WARP) != 0,
                 (c.read_flags & MANY_WARPS) != 0, (c.read_flags & OTHER_BLOCKS) != 0};
       if (!ordered(e)) race(e, true, atomic, p, bytes, site);
     }
     bool mine = c.write_epoch == run.epoch && c.writer == me;
-    uint8_t flags = static_cast<uint8_t>(mask | (atomic ? ATOMIC : 0));
+    uint8_t flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0));
     if (mine) flags = static_cast<uint8_t>(((flags | c.write_flags) & BYTES) | (flags & c.write_flags & ATOMIC));
     c.write_flags = flags;
     c.write_epoch = run.epoch;
@@ -201,11 +202,20 @@ void out_of_bounds(const char *p, size_t size, bool writes, Site site) {
                               describe(p).c_str()));
 }
 
+bool is_parameter(const char *p, size_t size) {
+  for (int i = 0; i < run.parameter_count; i++) {
+    auto *begin = static_cast<const char *>(run.parameters[i].begin);
+    if (p >= begin && p + size <= begin + run.parameters[i].size) return true;
+  }
+  return false;
+}
+
 // A kernel touches what is neither device memory nor its own stack: on a GPU the launch ends here.
 void foreign_access(const char *p, size_t size, bool writes, Site site) {
   if (on_a_stack(p)) return;
   auto address = reinterpret_cast<uintptr_t>(p);
-  if (module().contains(address) || is_runtime_data(p)) return; // constants, vtables, threadIdx
+  if (module().contains(address) || is_runtime_data(p) || (!writes && is_parameter(p, size)))
+    return; // constants, vtables, threadIdx, what a copy constructor reads
   const char *verb = writes ? "write" : "read";
   if (address < PAGE)
     report("null-pointer", site, format("%s: %s of %zu bytes through a null pointer", where().c_str(), verb, size));
@@ -240,7 +250,7 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
   Region *region = region_of(p);
   if (!region) return foreign_access(p, size, writes, site);
   statistics.accesses++;
-  if (writes) run.activity++;
+  if (how == Access::write || how == Access::volatile_write) run.activity++;
   if (aligned && size <= 16 && (size & (size - 1)) == 0 && reinterpret_cast<uintptr_t>(p) % size) {
     report("misaligned", site, format("%s: %s of %zu bytes at %s is not aligned to %zu bytes", where().c_str(),
                                       writes ? "write" : "read", size, describe(p).c_str(), size));

@@ -3,7 +3,7 @@
 
 __device__ unsigned ticket = 0;
 
-__global__ void sum(int n, const float *x, volatile float *parts, float *total)
+__global__ void sum(int n, const float *x, float *parts, float *total)
 {
     __shared__ float s[64];
     __shared__ bool last;

@@ -36,6 +36,13 @@ __global__ void increment(int n, float *y)
         y[i] += 1.0f;
 }
 
+struct Copied { // its copy constructor reads the argument on the host
+    float add;
+    explicit Copied(float a) : add(a) {}
+    __host__ __device__ Copied(const Copied &other) : add(other.add) {}
+    __device__ float operator()(float v) const { return v + add; }
+};
+
 struct Runner {
     float factor;
     void run(int n, float *y) const { ns::map<<<2, 32>>>(n, y, ns::Polynomial<float, 2>{{0.0f, factor}}); }
@@ -60,6 +67,8 @@ extern "C" void f(int n, const float *x, float *y)
     table[0]<<<blocks, 64>>>(n, dy);
     (*kernel)<<<blocks, dim3(64, 1, 1), 0, 0>>>(n, dy);
     Runner{2.0f}.run(n, dy);
+    Copied copied(0.25f);
+    ns::map<<<2, 32>>>(n, dy, copied);
     void *arguments[] = {&n, &dy};
     cudaLaunchKernel(increment, dim3(blocks), dim3(64), arguments, 0, 0);
     cudaMemcpy(y, dy, n * sizeof(float), cudaMemcpyDeviceToHost);

@@ -22,6 +22,10 @@ enum emu_warp_op {
   EMU_OR,
   EMU_XOR
 };
+struct emu_range {
+  const void *begin;
+  size_t size;
+};
 enum emu_memory { EMU_DEVICE, EMU_MANAGED, EMU_PINNED, EMU_HEAP };
 enum emu_barrier_vote { EMU_COUNT, EMU_ALL, EMU_ANY };
 
@@ -30,8 +34,9 @@ extern "C" {
 // A module is the candidate's library or program: any address in it, its thread-local anchor, and its file's name.
 void emu_module(const void *inside, const void *thread_local_anchor, const char *source_name, int checked);
 
-void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes, cudaStream_t stream,
-                void (*body)(void *), void *context);
+// `parameters`: where the launch's arguments lie on the host, so that a kernel's copy constructors may read them.
+void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, size_t shared_bytes, void (*body)(void *),
+                void *context, const emu_range *parameters, int parameter_count);
 void emu_barrier(int line);
 int emu_barrier_vote_on(int vote, int predicate, int line);
 uint64_t emu_warp(int operation, unsigned mask, uint64_t value, int argument, int width, int line);

@@ -1,6 +1,7 @@
 // `kernel<<<grid, block, shared, stream>>>(arguments)` arrives here as
 // `::emu::Launch("kernel", __LINE__, grid, block, shared, stream).run([&](auto &&...a) { kernel(a...); }, arguments)`.
 #pragma once
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -47,23 +48,23 @@ struct Launch {
   int line;
   dim3 grid, block;
   size_t shared;
-  cudaStream_t stream;
 
-  Launch(const char *kernel_, int line_, dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr)
-      : kernel(kernel_), line(line_), grid(grid_), block(block_), shared(shared_), stream(stream_) {}
+  Launch(const char *kernel_, int line_, dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t = nullptr)
+      : kernel(kernel_), line(line_), grid(grid_), block(block_), shared(shared_) {}
 
   template <class F, class... A> EMU_UNCHECKED void run(F &&call, A &&...arguments) {
+    const emu_range parameters[] = {{std::addressof(arguments), sizeof arguments}..., {nullptr, 0}};
     if constexpr (std::is_invocable_v<F, Picked<IntOrSame, std::remove_reference_t<A>>...>)
-      start([&]() EMU_UNCHECKED { call(pick<IntOrSame>(arguments)...); });
+      start([&]() EMU_UNCHECKED { call(pick<IntOrSame>(arguments)...); }, parameters, sizeof...(A));
     else
-      start([&]() EMU_UNCHECKED { call(pick<NullOrSame>(arguments)...); });
+      start([&]() EMU_UNCHECKED { call(pick<NullOrSame>(arguments)...); }, parameters, sizeof...(A));
   }
 
 private:
-  template <class Body> EMU_UNCHECKED void start(Body &&body) {
+  template <class Body> EMU_UNCHECKED void start(Body &&body, const emu_range *parameters, int count) {
     using Plain = std::remove_reference_t<Body>;
-    emu_launch(kernel, line, grid, block, shared, stream,
-               [](void *context) EMU_UNCHECKED { (*static_cast<Plain *>(context))(); }, &body);
+    emu_launch(kernel, line, grid, block, shared,
+               [](void *context) EMU_UNCHECKED { (*static_cast<Plain *>(context))(); }, &body, parameters, count);
   }
 };
 
