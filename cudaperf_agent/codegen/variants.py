@@ -78,7 +78,7 @@ STRATEGIES = (
         items=8,
         needs="tree",
     ),
-    Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
+    Strategy("restrict", "Read-only pointers are __restrict__, partial results by shuffles.", restrict=True, tree=True),
     Strategy(
         "grid_stride",
         "At most 1056 blocks, threads stride over the rest.",
@@ -88,7 +88,7 @@ STRATEGIES = (
     ),
     Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
     Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
-    Strategy("square", "Square blocks of 16 by 16 threads.", tile=(16, 16), restrict=True),
+    Strategy("square", "Square blocks of 16 by 16 threads.", tile=(16, 16), restrict=True, needs="plane"),
     Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
 )
 """What is tried on every plan, the likely fastest first."""
