@@ -9,6 +9,9 @@ from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import CType
 
+RESULT = "result"
+"""Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:

@@ -113,11 +113,18 @@ class Oracle:
         library = await build_library(wide, Build.WIDE) if wide is not None else None
         if wide is None or library is None or isinstance(library, BuildFailure):
             plain = await require_library(self._task, Build.PLAIN)
-            moved = [await self._run(plain, self._task, self._moved(self._task, cases, k)) for k in range(moves)]
-            return [[], *moved]
+            return [[], *await self._trials(plain, self._task, cases, moves)]
         widened = [widened_case(wide, case) for case in cases]
-        trials = [widened, *(self._moved(wide, widened, k) for k in range(moves))]
-        return [await self._run(library, wide, trial) for trial in trials]
+        return await self._trials(library, wide, widened, moves, unmoved=True)
+
+    async def _trials(
+        self, library: Path, task: Task, cases: list[Case], moves: int, unmoved: bool = False
+    ) -> list[list[Outputs]]:
+        """Outputs of the cases as they are, if wanted, and moved so often; all in one child."""
+        trials = [cases] if unmoved else []
+        trials += [self._moved(task, cases, k) for k in range(moves)]
+        outputs = await self._run(library, task, [case for trial in trials for case in trial])
+        return [outputs[k * len(cases) : (k + 1) * len(cases)] for k in range(len(trials))]
 
     def _moved(self, task: Task, cases: list[Case], number: int) -> list[Case]:
         """The cases with every float input moved by ε of itself: of `double` where the C knows it, else of `float`."""

@@ -102,6 +102,21 @@ def test_a_sized_input_has_that_size() -> None:
     assert len(rest.split()) == 15000
 
 
+async def test_a_program_with_a_sloppy_format_is_still_a_task() -> None:
+    source = """/* cudaperf: stdin n in 1..9 */
+#include <stdio.h>
+int main(void)
+{
+    long n;
+    if (scanf("%ld", &n) != 1) return 1;
+    printf("%d\\n", n * n);
+    return 0;
+}
+"""
+    task = await prepare(load_task(source=source))
+    assert all(r.ok for r in await judged(task, source))
+
+
 async def test_the_users_files_are_inputs(tmp_path: Path) -> None:
     files = []
     for index, text in enumerate(["3 2 1 2 3\n", "0 1\n", "2 5 10 15\n"]):
