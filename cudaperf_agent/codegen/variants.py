@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cudaperf_agent.codegen.emit import Emitter, NotApplicable
 from cudaperf_agent.codegen.plan import make_plan
+from cudaperf_agent.codegen.rules.rolling import expanded
 from cudaperf_agent.codegen.steps import Declined, Plan
 from cudaperf_agent.codegen.strategy import NAIVE, Strategy
 from cudaperf_agent.tasks import ir
@@ -104,13 +105,24 @@ def generate(task: Task) -> Generation:
     if isinstance(module, ir.Unlowered):
         return Generation(declined=Decline(module.reason, module.line))
     try:
-        plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
+        plan = _planned(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
         source = Emitter(task, plan, NAIVE).source()
     except Declined as stop:
         return Generation(declined=Decline(stop.reason, stop.line))
     naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
     others = _distinct(task, plan, naive, STRATEGIES)
     return Generation((*others, naive))
+
+
+def _planned(module: ir.Module, extents: dict[str, str]) -> Plan:
+    """The plan of a module, or that of its form with swapped rows in a table."""
+    try:
+        return make_plan(module, extents)
+    except Declined:
+        table = expanded(module.entry)
+        if table is None:
+            raise
+        return make_plan(replace(module, entry=table), extents)
 
 
 def _distinct(task: Task, plan: Plan, naive: Variant, candidates: Sequence[Strategy]) -> list[Variant]:
