@@ -29,6 +29,7 @@ class TimingConfig:
         fewest_contents: And least, however large one is.
         contents_bytes: Bytes of all content sets together.
         size_bytes: Bytes of all buffers of a call that a timed size should have.
+        contents_at_once: Sets whose right outputs are computed at the same time.
         reference_seconds: A size is not made larger once the C takes this long.
         exchanges: Empty exchanges, to know what the parent's clock adds.
         slack: Share by which the two clocks may differ beyond that.
@@ -44,8 +45,9 @@ class TimingConfig:
     warmups: int = 3
     contents: int = 24
     fewest_contents: int = 3
-    contents_bytes: int = 384 << 20
-    size_bytes: int = 128 << 20
+    contents_bytes: int = 192 << 20
+    size_bytes: int = 64 << 20
+    contents_at_once: int = 3
     reference_seconds: float = 0.5
     exchanges: int = 20
     slack: float = 0.05
