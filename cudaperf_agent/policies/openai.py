@@ -26,7 +26,8 @@ _T = TypeVar("_T")
 class EndpointConfig:
     """An endpoint and how it is sampled; the documentation of each field is in `cudaperf_agent.settings`.
 
-    Times are in seconds. `model` of `None` takes the first model that the endpoint lists.
+    Times are in seconds. `model` of `None` takes the first model that the endpoint lists. `logprobs` of `None` asks for
+    none here; who makes the policy has looked whether the server is one that gives them.
     """
 
     url: str
@@ -36,7 +37,7 @@ class EndpointConfig:
     top_p: float = 1.0
     max_tokens: int = 4096
     stream: bool = True
-    logprobs: bool = False
+    logprobs: bool | None = None
     timeout: float = 300.0
     probe_timeout: float = 2.0
     retries: int = 4
