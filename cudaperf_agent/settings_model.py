@@ -42,8 +42,8 @@ class EndpointSettings(Section):
     """Sampling temperature; 0.2 to 0.7 suits candidate generation."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Nucleus sampling: share of the probability mass that is kept."""
-    max_tokens: int = Field(default=4096, ge=64)
-    """Tokens one answer may have; a longer one is cut and recognised as cut."""
+    max_tokens: int | None = Field(default=None, ge=64)
+    """Tokens one answer may have; a longer one is cut and recognised. Unset is 4096, and 1400 for a small model."""
     stream: bool = True
     """Whether tokens are shown as they arrive."""
     logprobs: bool | None = None

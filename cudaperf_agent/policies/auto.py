@@ -18,7 +18,8 @@ from cudaperf_agent.policies.model_spec import (
     small_model,
     small_name,
 )
-from cudaperf_agent.policies.openai import EndpointConfig, OpenAIPolicy
+from cudaperf_agent.policies.openai import MOST_TOKENS, EndpointConfig, OpenAIPolicy
+from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.scripted import ScriptedPolicy
 from cudaperf_agent.policies.variants import VariantsPolicy
 from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
@@ -169,7 +170,9 @@ def _served(endpoint: EndpointConfig, model: str | None, health: EndpointHealth)
     names = [name for name in (model, health.parents.get(model or "")) if name]
     small = any(small_name(name) for name in names)
     small = small or health.contexts.get(model or "", SMALL_CONTEXT + 1) <= SMALL_CONTEXT
-    return Choice(OpenAIPolicy(replace(endpoint, model=model, logprobs=logprobs)), small=small)
+    # What a small model has not said by then it repeats until the limit.
+    longest = endpoint.max_tokens or (SamplingConfig().max_tokens if small else MOST_TOKENS)
+    return Choice(OpenAIPolicy(replace(endpoint, model=model, logprobs=logprobs, max_tokens=longest)), small=small)
 
 
 def _scripted(argument: str) -> Choice:

@@ -1,7 +1,7 @@
 """The pool of worked translations for few-shot prompts: read from a file, chosen by likeness, shown by speedup.
 
 One JSON object per line: ``c_source``, ``cuda_source``, ``speedup`` (measured), ``features`` (`loop_features` of the
-C), ``digest`` (of the task) and ``split``, which must be ``train``: nothing of an evaluation set may be shown to a model.
+C), ``digest`` (of the task) and ``split``, which must be ``train``: nothing of an evaluation set may reach a prompt.
 `example_line` writes such a line.
 """
 
