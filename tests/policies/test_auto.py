@@ -81,7 +81,15 @@ async def test_every_policy_can_be_made_again_from_its_own_name(tmp_path: Path) 
     odd = tmp_path / "models" / "c++" / "small+fast"
     odd.mkdir(parents=True)
     endpoint = EndpointConfig("http://127.0.0.1:9/v1", model="org/model:tag")
-    names = ["variants", f"scripted:{tmp_path / 'script'}", "openai", "openai:other", "local", "vllm", "vllm:Qwen/Qwen3-8B"]
+    names = [
+        "variants",
+        f"scripted:{tmp_path / 'script'}",
+        "openai",
+        "openai:other",
+        "local",
+        "vllm",
+        "vllm:Qwen/Qwen3-8B",
+    ]
     names += [f"{kind}:{odd}{adapter}" for kind in ("local", "vllm") for adapter in ("", f"+{odd}")]
     names += ["local:smollm2-135m-instruct+adapter", "ensemble:openai", f"ensemble:local:{odd}+{odd}"]
     for name in names:
