@@ -17,7 +17,6 @@ export CUDAPERF_DATA_DIR="$work/data" CUDAPERF_CONFIG_DIR="$work/config" CUDAPER
 SECONDS=0
 say() { printf '%4d s  %s\n' "$SECONDS" "$*" | tee -a "$out/progress.txt"; }
 left() { echo $((limit - SECONDS)); }
-cudaperf() { "$python" -m cudaperf_agent.cli.main "$@"; }
 server=
 cleanup() { [ -z "$server" ] || { kill -TERM "$server" 2>/dev/null; wait "$server" 2>/dev/null; }; rm -rf "$work"; }
 trap cleanup EXIT
@@ -58,7 +57,7 @@ adapter=$work/adapter
 say "adapter: ${adapter:-none, see adapter.txt}"
 
 say "starting the server"
-cudaperf serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 ${SERVE_OPTIONS:-} >"$out/serve.stdout" 2>"$out/serve.stderr" &
+"$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 ${SERVE_OPTIONS:-} >"$out/serve.stdout" 2>"$out/serve.stderr" &
 server=$!
 while [ ! -s "$out/serve.stdout" ] && kill -0 "$server" 2>/dev/null && [ "$(left)" -gt 60 ]; do read -rt 1 <> <(:) || true; done
 cp "$work/data/serve.log" "$out/serve.log" 2>/dev/null

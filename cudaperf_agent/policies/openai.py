@@ -28,10 +28,10 @@ MOST_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """An endpoint and how it is sampled; the documentation of each field is in `cudaperf_agent.settings`.
+    """An endpoint and how it is sampled; the documentation of each field is in `cudaperf_agent.settings_model`.
 
-    Times are in seconds. `max_tokens` of `None` is `MOST_TOKENS`. `model` of `None` takes the first model that the endpoint lists. `logprobs` of `None` asks for
-    none here; who makes the policy has looked whether the server is one that gives them.
+    Times are in seconds. `model` of `None` takes the first model that the endpoint lists, `max_tokens` of `None` is
+    `MOST_TOKENS`. `logprobs` of `None` asks for none: who makes the policy looks whether the server gives them.
     """
 
     url: str
