@@ -28,7 +28,12 @@ DisplayOption = Annotated[
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", metavar="NAME", help="auto, variants, openai[:MODEL], local[:FOLDER] or scripted:PATH."),
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="auto, variants, openai[:MODEL], local[:FOLDER[+ADAPTER]], vllm[:MODEL[+ADAPTER]], ensemble[:POLICY] or "
+        "scripted:PATH.",
+    ),
 ]
 
 
