@@ -353,35 +353,25 @@ void reachable(int n, $T adj[n][n])
         "dynamic",
     ),
     Family(
-        "edit_cost",
+        "edit_table",
         """
-#include <stdlib.h>
-
 static int least(int a, int b, int c)
 {
     int m = a < b ? a : b;
     return m < c ? m : c;
 }
 
-/* cudaperf: in s0[la] in $range; in t0[lb] in $range */
-int edit_cost(const $T *s0, int la, const $T *t0, int lb)
+/* cudaperf: in s0[la] in $range; in t0[lb] in $range; out tab[(la+1)*(lb+1)] */
+void edit_table(const $T *s0, int la, const $T *t0, int lb, int tab[la + 1][lb + 1])
 {
-    int *row = malloc(sizeof(int) * (lb + 1));
-    int *prev = malloc(sizeof(int) * (lb + 1));
     for (int j = 0; j <= lb; j++)
-        prev[j] = j$gap;
-    for (int i = 1; i <= la; i++) {
-        row[0] = i$gap;
+        tab[0][j] = j$gap;
+    for (int i = 1; i <= la; i++)
+        tab[i][0] = i$gap;
+    for (int i = 1; i <= la; i++)
         for (int j = 1; j <= lb; j++)
-            row[j] = least(prev[j] + $g, row[j - 1] + $g, prev[j - 1] + (s0[i - 1] != t0[j - 1])$w);
-        int *t = prev;
-        prev = row;
-        row = t;
-    }
-    int d = prev[lb];
-    free(row);
-    free(prev);
-    return d;
+            tab[i][j] = least(tab[i - 1][j] + $g, tab[i][j - 1] + $g,
+                tab[i - 1][j - 1] + (s0[i - 1] != t0[j - 1])$w);
 }
 """,
         lambda k: {

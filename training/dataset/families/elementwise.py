@@ -6,7 +6,7 @@ from training.dataset.families.model import Family, pick
 
 _REAL = ("float", "double", "float", "float", "double", "float", "float", "double")
 _ANY = ("float", "double", "int", "float", "short", "double", "float", "int")
-_N = (1 << 24, 1 << 23, 3 << 22, 1 << 25, 1 << 22, 10_000_019, 1 << 24, 6_000_001)
+_N = (1 << 24, 1 << 23, 3 << 22, 20_000_000, 1 << 22, 10_000_019, 1 << 24, 6_000_001)
 
 
 def _f(k: int) -> str:

@@ -7,7 +7,7 @@ from training.dataset.families.model import Family, pick
 _REAL = ("float", "double", "float", "float", "double", "float", "float", "double")
 _H = (2048, 1024, 4096, 700, 1536, 3000, 2048, 1000)
 _W = (2048, 4096, 1024, 5003, 1536, 2000, 4099, 3001)
-_BYTES = (1 << 25, 1 << 26, 20_000_003, 1 << 24, 50_000_000, 1 << 25, 33_000_001, 1 << 26)
+_BYTES = (1 << 25, 1 << 24, 20_000_003, 1 << 24, 30_000_000, 1 << 25, 33_000_001, 1 << 25)
 
 FAMILIES = (
     Family(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from training.dataset.families.model import Family, pick
 
 _REAL = ("float", "double", "float", "float", "double", "float", "float", "double")
-_N = (1 << 24, 1 << 23, 3 << 22, 1 << 25, 1 << 22, 10_000_019, 1 << 24, 6_000_001)
+_N = (1 << 24, 1 << 23, 3 << 22, 20_000_000, 1 << 22, 10_000_019, 1 << 24, 6_000_001)
 _ROWS = (4096, 64, 1000, 20_000, 512, 100_000, 2048, 16)
 _COLS = (2048, 100_000, 4096, 300, 10_000, 64, 4099, 400_000)
 
@@ -65,9 +65,9 @@ $T extreme_value(int n, const $T *x)
 """,
         lambda k: {
             "T": pick(("float", "int", "double"), k),
-            "helper": "#define LARGER(p, q) ((p) > (q) ? (p) : (q))\n" if k % 3 == 2 else "",
+            "helper": "#define FEWER(p, q) ((p) < (q))\n" if k % 3 == 2 else "",
             "update": pick(
-                ("if (x[i] > acc)\n            acc = x[i];", "acc = x[i] < acc ? x[i] : acc;", "acc = LARGER(acc, x[i]);"), k
+                ("if (x[i] > acc)\n            acc = x[i];", "acc = x[i] < acc ? x[i] : acc;", "if (FEWER(acc, x[i]))\n            acc = x[i];"), k
             ),
         },
         lambda k: {"n": _N[(k + 1) % 8]},
