@@ -52,7 +52,8 @@ def _call(task: Task, number: int) -> str:
         passed.append(f"args[{len(task.parameters)}]")
     return (
         f"int v{number}_device({', '.join([*declared, 'void *'])});\n"
-        f"int v{number}_call(void *const *args)\n{{\n    return v{number}_device({', '.join([*passed, '(void *)0'])});\n}}\n"
+        f"int v{number}_call(void *const *args)\n"
+        f"{{\n    return v{number}_device({', '.join([*passed, '(void *)0'])});\n}}\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The same measuring path on the CPU emulator, so that it can be tested where there is no GPU: its times mean nothing."""
+"""The same measuring path on the CPU emulator, so that it is tested without a GPU: its times mean nothing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def emulator_compile(task: Task, text: Bundle, folder: Path, name: str) -> Path 
         return made.stderr.strip()[:300]
     place = folder / f"{name}_emulated"
     place.mkdir()
-    built = asyncio.run(
-        emulator.build(text.cuda, path_name=f"{name}.cu", extra=[compiled], folder=place, mode="fast")
-    )
+    built = asyncio.run(emulator.build(text.cuda, path_name=f"{name}.cu", extra=[compiled], folder=place, mode="fast"))
     if built.library is None:
         return built.unsupported or "; ".join(d.message for d in built.diagnostics) or "the emulator refuses it"
     return built.library
@@ -37,7 +35,9 @@ def emulated_bench(source: Path, folder: Path) -> Path:
     Raises:
         BackendUnavailable: It does not compile there.
     """
-    built = asyncio.run(emulator.build(source.read_text(), path_name=source.name, folder=folder, mode="fast", program=True))
+    built = asyncio.run(
+        emulator.build(source.read_text(), path_name=source.name, folder=folder, mode="fast", program=True)
+    )
     if built.program is None:
         raise BackendUnavailable(f"the emulator does not take the bench: {built.unsupported or built.diagnostics}")
     built.program.chmod(0o755)

@@ -125,7 +125,9 @@ async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: 
         pickle.dump((task, cases, expected), file, protocol=5)
     runs, failed = [], []
     for variant, library in zip(variants, libraries, strict=True):
-        run = Run(variant.digest, variant.strategy, variant.parameters, variant.origin, variant.base, variant.naive, "", "")
+        run = Run(
+            variant.digest, variant.strategy, variant.parameters, variant.origin, variant.base, variant.naive, "", ""
+        )
         if isinstance(library, str):
             failed.append(_row(name, run, status="compile_error", message=library))
         else:
@@ -143,7 +145,7 @@ def _cases(task: Task, program: Program, config: JobConfig) -> list[Case]:
     """Small ones, then the timed one."""
     small = [c for c in make_cases(task, hidden=True) if _elements(c)]
     step = max(1, len(small) // max(1, config.small_cases))
-    chosen = small[:: -step][: config.small_cases] if config.small_cases else []
+    chosen = small[::-step][: config.small_cases] if config.small_cases else []
     sizes = {n: max(1, v // config.shrink) if config.shrink > 1 else v for n, v in program.sizes.items()}
     return [*chosen, sized_case(task, sizes, 1)]
 

@@ -1,4 +1,4 @@
-"""Measures the data set on a GPU, in resumable slices: ``python3 -m training.dataset.measure --out FOLDER --seconds N``.
+"""Measures the data set on a GPU, in resumable slices: ``python3 -m training.dataset.measure --out F --seconds N``.
 
 Trust level "own": only sources of our own generator are run here, so many kernels share one process without a sandbox,
 the child's clock alone counts, one content set is timed, and there are fewer samples than for a user's candidate
@@ -36,7 +36,7 @@ from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.tasks.model import Task
-from training.dataset.bundle import Bundle, compile_bundle
+from training.dataset.bundle import FLAGS, Bundle, compile_bundle
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
 
@@ -110,7 +110,10 @@ class Bench:
     def _stage(self, job: Job) -> None:
         if self._process is None:
             self._process = subprocess.Popen(
-                [str(self.program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **(self.env or {})}
+                [str(self.program)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, **(self.env or {})},
             )
             ready = self._answer()
             if ready["status"] != "ready":
@@ -288,7 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         program = scratch / "bench"
         made = subprocess.run(
-            [str(nvcc.path), "-O2", "-std=c++17", "-gencode", "arch=compute_90,code=sm_90", "-o", str(program), str(BENCH)],
+            [str(nvcc.path), "-O2", *FLAGS[1:], "-o", str(program), str(BENCH)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if made.returncode:
@@ -311,14 +314,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             say=_say,
             stopped=lambda: stop,
         )
-        _say(f"{finished} tasks finished; run the same command again for the rest" if finished < len(names) else "all done")
+        _say(
+            f"{finished} tasks finished; run the same command again for the rest"
+            if finished < len(names)
+            else "all done"
+        )
         return 0
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 -m training.dataset.measure", description="Measure variants on a GPU.")
+    parser = argparse.ArgumentParser(
+        prog="python3 -m training.dataset.measure", description="Measure variants on a GPU."
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for measured-N.jsonl; the only one written to")
     parser.add_argument("--seconds", type=float, default=480.0, help="wall time of this slice")
     parser.add_argument("--skip", type=Path, nargs="*", default=[], help="slices whose finished tasks are skipped")

@@ -17,7 +17,9 @@ _INDEX = re.compile(
     r"    if \((?P<out>[^\n]*)\)\n        return;\n(?P<body>.*?)^\}$",
     re.MULTILINE | re.DOTALL,
 )
-_LAUNCH = re.compile(r"<<<blocks_for\((?P<count>[^;]*?), (?P<block>\d+), (?P<most>\d+)\), (?P<threads>\d+), 0, stream>>>")
+_LAUNCH = re.compile(
+    r"<<<blocks_for\((?P<count>[^;]*?), (?P<block>\d+), (?P<most>\d+)\), (?P<threads>\d+), 0, stream>>>"
+)
 _KERNEL = re.compile(r"^static __global__ void (?P<name>\w+)\([^\n]*\)\n\{\n", re.MULTILINE)
 _PLANE_X = "(long long)blockIdx.x * blockDim.x + threadIdx.x"
 _PLANE_Y = "(long long)blockIdx.y * blockDim.y + threadIdx.y"
@@ -78,9 +80,7 @@ def _coarsened(source: str, items: int, *, neighbours: bool) -> str | None:
         return None
     edited = _INDEX.sub(body, source)
     return _LAUNCH.sub(
-        lambda m: (
-            f"<<<blocks_for({m['count']}, {int(m['block']) * items}, {m['most']}), {m['threads']}, 0, stream>>>"
-        ),
+        lambda m: f"<<<blocks_for({m['count']}, {int(m['block']) * items}, {m['most']}), {m['threads']}, 0, stream>>>",
         edited,
     )
 
@@ -93,7 +93,8 @@ def scattered(groups: int) -> Edit:
             return None
         return re.sub(
             r"(const int \w+ = [^;\n]*?)blockIdx\.x \* blockDim\.x \+ threadIdx\.x;",
-            rf"\1blockIdx.x * blockDim.x + (threadIdx.x % {groups}) * (blockDim.x / {groups}) + threadIdx.x / {groups};",
+            rf"\1blockIdx.x * blockDim.x + (threadIdx.x % {groups}) * (blockDim.x / {groups})"
+            rf" + threadIdx.x / {groups};",
             source,
         )
 
@@ -112,14 +113,16 @@ def crossed() -> Edit:
         )
         found = pattern.findall(source)
         launch = re.compile(
-            r"<<<dim3\(blocks_for\((?P<xc>\w+), (?P<bx>\d+), (?P<xm>\d+)\), blocks_for\((?P<yc>\w+), (?P<by>\d+), (?P<ym>\d+)\)\),"
+            r"<<<dim3\(blocks_for\((?P<xc>\w+), (?P<bx>\d+), (?P<xm>\d+)\),"
+            r" blocks_for\((?P<yc>\w+), (?P<by>\d+), (?P<ym>\d+)\)\),"
             r" dim3\((?P<tx>\d+), (?P<ty>\d+)\), 0, stream>>>"
         )
         if not found or len(found) != len(launch.findall(source)):
             return None
         edited = pattern.sub(
             lambda m: (
-                f"    const long long {m['x']} = {_PLANE_Y};\n    if ({m['x']} >= {m['xc']})\n        return;\n{m['mid']}"
+                f"    const long long {m['x']} = {_PLANE_Y};\n"
+                f"    if ({m['x']} >= {m['xc']})\n        return;\n{m['mid']}"
                 f"    for (long long {m['y']} = {_PLANE_X}; {m['y']} < {m['yc']};\n"
                 f"         {m['y']} += (long long)gridDim.x * blockDim.x)"
             ),
@@ -170,7 +173,9 @@ def staged() -> Edit:
         head = re.search(rf"^extern \"C\" int {task.name}_device\([^\n]*\)\n\{{\n", source, re.MULTILINE)
         if not inputs or head is None or task.name + "_inner" in source:
             return None
-        inner = head.group(0).replace('extern "C" int', "static int").replace(f"{task.name}_device", f"{task.name}_inner")
+        inner = (
+            head.group(0).replace('extern "C" int', "static int").replace(f"{task.name}_device", f"{task.name}_inner")
+        )
         lines, arguments, frees = [], [], []
         for p in task.parameters:
             arguments.append(p.name)
@@ -191,8 +196,10 @@ def staged() -> Edit:
             return None
         call = f"    const int status = {task.name}_inner({', '.join([*arguments, 'stream'])});"
         text = source.replace(head.group(0), inner)
-        return text.rstrip("\n") + "\n\n" + "\n".join(
-            [head.group(0).rstrip("\n"), *lines, call, *frees, "    return status;", "}", ""]
+        return (
+            text.rstrip("\n")
+            + "\n\n"
+            + "\n".join([head.group(0).rstrip("\n"), *lines, call, *frees, "    return status;", "}", ""])
         )
 
     return Edit("staged", {}, apply)

@@ -135,7 +135,9 @@ def _edited(task: Task, variants: Iterable[Variant]) -> list[DataVariant]:
             other = bases[(number + 1) % len(bases)]
             base, source = other, edit.apply(task, other.source)
         if source is not None and source != base.source:
-            label = "\n".join([f"// {task.name}: {edit.strategy} {edit.parameters or ''}".rstrip(), *source.split("\n")[1:]])
+            label = "\n".join(
+                [f"// {task.name}: {edit.strategy} {edit.parameters or ''}".rstrip(), *source.split("\n")[1:]]
+            )
             found.append(DataVariant(edit.strategy, dict(edit.parameters), label, "edit", base.strategy))
     return found
 

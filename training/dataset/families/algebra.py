@@ -91,7 +91,11 @@ void matmul_bt(int m, int n, int p, const $T A0[m][p], const $T B0[n][p], $T C0[
 }
 """,
         lambda k: {"T": pick(("float", "double", "float", "int"), k), "last": pick(("acc", "acc * 2"), k // 4)},
-        lambda k: {"m": pick((512, 300, 1024), k), "n": pick((512, 700, 333, 1024), k), "p": pick((400, 256, 64, 130), k)},
+        lambda k: {
+            "m": pick((512, 300, 1024), k),
+            "n": pick((512, 700, 333, 1024), k),
+            "p": pick((400, 256, 64, 130), k),
+        },
         "linear",
     ),
     Family(
@@ -137,8 +141,8 @@ void small_products(int n, const $T *A0, const $T *B0, $T *C0)
     Family(
         "sparse_rows",
         """
-/* cudaperf: in ptr[m+1] ascending in 0..nnz; index col[nnz] in 0..n-1; in val[nnz] in -1..1; n in 1..; in x[n] in -1..1;
-   out y[m] */
+/* cudaperf: in ptr[m+1] ascending in 0..nnz; index col[nnz] in 0..n-1; in val[nnz] in -1..1; n in 1..;
+   in x[n] in -1..1; out y[m] */
 void sparse_rows(int m, int n, int nnz, const int *ptr, const int *col, const $T *val, const $T *x, $T *y)
 {
     for (int i = 0; i < m; i++) {
@@ -244,7 +248,7 @@ void pull_of_bodies(int n, const $T *px, const $T *py, const $T *mass, $T *fx, $
             "struct": f"#define SOFT {pick(('0.01f', '0.1', '0.25f'), k)}\n",
             "root": f" * sqrt{_f(k)}(d2)" if k % 2 else "",
         },
-        lambda k: {"n": pick((8192, 4096, 16_000, 6001), k)},
+        lambda k: {"n": pick((8192, 4096, 7000, 6001), k)},
         "interaction",
     ),
     Family(

@@ -52,7 +52,9 @@ void scale_clamp(const $T *x, $T *res, int n, $T gain, $T bias)
             )
             if k % 2
             else "",
-            "clamp": "v = clip(v);" if k % 2 else "if (v < 0)\n            v = 0;\n        if (v > 255)\n            v = 255;",
+            "clamp": "v = clip(v);"
+            if k % 2
+            else "if (v < 0)\n            v = 0;\n        if (v > 255)\n            v = 255;",
         },
         lambda k: {"n": _N[(k + 3) % 8]},
         "map",
@@ -171,7 +173,9 @@ void every_other(int n, const $T *x, $T *res)
             "step": pick((2, 3, 4, 8, 5, 2, 16, 4), k),
             "more": pick(("", " + x[i * STEP + 1]", " / 2"), k),
         },
-        lambda k: {"n": pick((8_000_000, 4_000_000, 4_000_000, 1_500_000, 4_000_000, 5_000_000, 1_000_000, 4_000_000), k)},
+        lambda k: {
+            "n": pick((8_000_000, 4_000_000, 4_000_000, 1_500_000, 4_000_000, 5_000_000, 1_000_000, 4_000_000), k)
+        },
         "access",
     ),
     Family(
@@ -234,7 +238,7 @@ void mix_bits(const unsigned *x, unsigned *res, int n)
 """,
         lambda k: {
             "pre": pick(("", "#define ROTL(v, s) (((v) << (s)) | ((v) >> (32 - (s))))"), k),
-            "rounds": pick((1, 2, 4, 8, 16, 32, 3, 64), k),
+            "rounds": pick((1, 2, 4, 8, 16, 12, 3, 24), k),
             "shift": pick((16, 13, 15), k),
             "mul": pick((2654435761, 2246822519, 3266489917), k),
             "last": pick(("h ^ (h >> 13)", "ROTL(h, 7)"), k),
@@ -256,7 +260,11 @@ void logistic_orbit(int n, const $T *rate, const $T *start, $T *res)
     }
 }
 """,
-        lambda k: {"T": _REAL[k], "steps": pick((4, 10, 16, 24, 8, 32, 12, 20), k), "post": pick(("", " * 2", " - 1"), k)},
+        lambda k: {
+            "T": _REAL[k],
+            "steps": pick((4, 10, 16, 24, 8, 32, 12, 20), k),
+            "post": pick(("", " * 2", " - 1"), k),
+        },
         lambda k: {"n": pick((1 << 22, 1 << 21, 3_000_000, 1 << 20), k)},
         "map",
     ),
@@ -275,7 +283,8 @@ void loan_value(const $T *amount, const $T *rate, const $T *years, $T *res, int 
 """,
         lambda k: {
             "T": _REAL[k],
-            "helper": f"static {_REAL[k]} factor({_REAL[k]} r, {_REAL[k]} t)\n{{\n    return exp{_f(k)}(-r * t);\n}}\n\n"
+            "helper": f"static {_REAL[k]} factor({_REAL[k]} r, {_REAL[k]} t)\n"
+            f"{{\n    return exp{_f(k)}(-r * t);\n}}\n\n"
             if k % 2
             else "",
             "growth": "factor(rate[i], years[i])" if k % 2 else f"exp{_f(k)}(-rate[i] * years[i])",

@@ -146,7 +146,7 @@ void pool_max(int rows, int cols, const $T *img, $T *res)
 }
 """,
         lambda k: {
-            "T": pick(("float", "int", "double", "unsigned char"), k).replace("unsigned char", "short")  # type: ignore[union-attr]
+            "T": pick(("float", "int", "double", "unsigned char"), k).replace("unsigned char", "short")
             if k >= 0
             else "",
             "p": pick((2, 3, 4), k),

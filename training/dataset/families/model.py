@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
+from typing import TypeVar
 
 MEMBERS = 8
 """Tasks of one family."""
 
 Fill = Mapping[str, str | int | float]
+Picked = TypeVar("Picked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Family:
         return Program(self.name, member, source, self.name, sizes)
 
 
-def pick(values: Sequence[str] | Sequence[int] | Sequence[float], member: int) -> str | int | float:
+def pick(values: Sequence[Picked], member: int) -> Picked:
     """The member's value of a list that is gone through round and round."""
     return values[member % len(values)]
 

@@ -67,7 +67,12 @@ $T extreme_value(int n, const $T *x)
             "T": pick(("float", "int", "double"), k),
             "helper": "#define FEWER(p, q) ((p) < (q))\n" if k % 3 == 2 else "",
             "update": pick(
-                ("if (x[i] > acc)\n            acc = x[i];", "acc = x[i] < acc ? x[i] : acc;", "if (FEWER(acc, x[i]))\n            acc = x[i];"), k
+                (
+                    "if (x[i] > acc)\n            acc = x[i];",
+                    "acc = x[i] < acc ? x[i] : acc;",
+                    "if (FEWER(acc, x[i]))\n            acc = x[i];",
+                ),
+                k,
             ),
         },
         lambda k: {"n": _N[(k + 1) % 8]},
@@ -89,7 +94,11 @@ int count_matching(const $T *x, int n, $T limit)
             "T": pick(("int", "float", "unsigned char", "double"), k),
             "range": pick(("-50..50", "-1..1", "0..255", "-9..9"), k),
             "body": pick(
-                ("if (x[i] > limit)\n            hits++;", "hits += x[i] < limit;", "if (x[i] != limit)\n            ++hits;"),
+                (
+                    "if (x[i] > limit)\n            hits++;",
+                    "hits += x[i] < limit;",
+                    "if (x[i] != limit)\n            ++hits;",
+                ),
                 k,
             ),
         },

@@ -93,7 +93,11 @@ void heat_box(int nz, int rows, int cols, $T kappa, const $T *x, $T *y)
 }
 """,
         lambda k: {"T": _REAL[k], "more": pick(("", " * 2", " - 1"), k)},
-        lambda k: {"nz": pick((64, 128, 32, 200), k), "rows": pick((256, 200, 300), k), "cols": pick((256, 301, 128, 512), k)},
+        lambda k: {
+            "nz": pick((64, 128, 32, 200), k),
+            "rows": pick((256, 200, 300), k),
+            "cols": pick((256, 301, 128, 512), k),
+        },
         "stencil",
     ),
     Family(
@@ -139,7 +143,13 @@ void gradient_size(const $T *img, $O *res, int rows, int cols)
             "range": "0..255",
             "b": pick((2, 3), k // 4),
             "size": pick(
-                ("sqrtf(gx * gx + gy * gy)", "(gx < 0 ? -gx : gx) + (gy < 0 ? -gy : gy)", "sqrt(gx * gx + gy * gy)", "gx * gx + gy * gy"), k
+                (
+                    "sqrtf(gx * gx + gy * gy)",
+                    "(gx < 0 ? -gx : gx) + (gy < 0 ? -gy : gy)",
+                    "sqrt(gx * gx + gy * gy)",
+                    "gx * gx + gy * gy",
+                ),
+                k,
             ),
         },
         lambda k: {"rows": _H[(k + 3) % 8], "cols": _W[(k + 3) % 8] // 2},
@@ -148,7 +158,8 @@ void gradient_size(const $T *img, $O *res, int rows, int cols)
     Family(
         "wave_step",
         """
-/* cudaperf: in now[rows*cols] in -10..10; in before[rows*cols] in -10..10; inout after[rows*cols] in -10..10; c2 in 0..0.5 */
+/* cudaperf: in now[rows*cols] in -10..10; in before[rows*cols] in -10..10; inout after[rows*cols] in -10..10;
+   c2 in 0..0.5 */
 void wave_step(int rows, int cols, $T c2, const $T *now, const $T *before, $T *after)
 {
     for (int i = $r; i < rows - $r; i++)
