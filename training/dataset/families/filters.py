@@ -146,9 +146,7 @@ void pool_max(int rows, int cols, const $T *img, $T *res)
 }
 """,
         lambda k: {
-            "T": pick(("float", "int", "double", "unsigned char"), k).replace("unsigned char", "short")
-            if k >= 0
-            else "",
+            "T": pick(("float", "int", "double", "short"), k),
             "p": pick((2, 3, 4), k),
             "body": pick(("if (v0 > m0)\n                        m0 = v0;", "m0 = v0 < m0 ? v0 : m0;"), k // 4),
         },
