@@ -13,13 +13,13 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cudaperf_agent.errors import CudaPerfError, InputRefused
 from cudaperf_agent.execution.native import call_native
-from cudaperf_agent.tasks.budget import Builds, Expected, expect
+from cudaperf_agent.tasks.budget import BUDGET, Builds, Expected, ExpectedOutput, Part, expect
 from cudaperf_agent.tasks.cases import make_cases, sized_case
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Case, Task, Value
@@ -34,6 +34,8 @@ from training.dataset.variants import SeriesConfig, variants_of
 
 Compile: TypeAlias = Callable[[Task, Bundle, Path, str], Path | str]
 """From a bundle to a library, or to the reason why there is none: (task, bundle, folder, name)."""
+
+_SAMPLE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,11 @@ class Job:
     failed: tuple[dict[str, Any], ...] = ()
     error: str = ""
     head: dict[str, Any] | None = None
+
+
+class _Judged(NamedTuple):
+    wrong: str
+    worst: float
 
 
 def program_named(name: str) -> Program:
@@ -167,20 +174,28 @@ async def _quick(task: Task, case: Case) -> Expected:
     if Build.PLAIN not in found:
         raise InputRefused(f"the C does not end on {case.name}", where=task.path)
     names = [p.name for p in task.buffers if p.written] + (["return"] if task.returns else [])
-    return Expected(
-        case.name,
-        tuple(
-            expect(
-                name,
-                found[Build.PLAIN][name],
-                Builds(
-                    wide=found[Build.WIDE][name] if Build.WIDE in found else None,
-                    contracted=found[Build.CONTRACTED][name] if Build.CONTRACTED in found else None,
-                ),
-            )
-            for name in names
-        ),
-    )
+    return Expected(case.name, tuple(_narrow(name, {b: o[name] for b, o in found.items()}) for name in names))
+
+
+def _narrow(name: str, builds: dict[Build, Value]) -> ExpectedOutput:
+    """The oracle's formula without its thorough parts: no condition, no cap, the median of a sample."""
+    plain, wide, contracted = (builds.get(b) for b in (Build.PLAIN, Build.WIDE, Build.CONTRACTED))
+    assert plain is not None
+    if plain.dtype.kind != "f" or wide is None:
+        return expect(name, plain, Builds(wide=wide, contracted=contracted))
+    working = np.float64 if plain.dtype.itemsize > 4 else np.float32
+    truth = wide.astype(np.float64)
+    with np.errstate(all="ignore"):
+        rounding = np.abs(plain - truth).astype(working)
+        if contracted is not None:
+            rounding = np.maximum(rounding, np.abs(contracted - truth).astype(working))
+        magnitude = np.abs(truth).astype(working)
+        few = magnitude[:: max(1, magnitude.size // _SAMPLE)] if magnitude.ndim else magnitude.reshape(1)
+        unit = float(np.finfo(plain.dtype).eps)
+        typical = float(np.median(few[few > 0])) if (few > 0).any() else 0.0
+        allowed = BUDGET.nearest * rounding + BUDGET.ulps * unit * magnitude + BUDGET.spread_ulps * unit * typical
+        allowed = np.where(np.isfinite(allowed), allowed, 0).reshape(-1).astype(np.float64)
+    return ExpectedOutput(name, plain, (Part("", plain.reshape(-1), allowed),))
 
 
 def _cases(task: Task, program: Program, config: JobConfig) -> list[Case]:
@@ -239,19 +254,19 @@ def judge(job: Job, answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if job.runs:
             with (place / "expected.pickle").open("rb") as file:
                 task, cases, expected = pickle.load(file)
-            first = True
-            first_verdict = ("", 0.0)
+            verdicts: dict[int, _Judged] = {}
             for number, (run, answer) in enumerate(zip(job.runs, answers, strict=False)):
                 if answer["status"] != "ok":
                     rows.append(_row(job.program, run, status=answer["status"], message=answer.get("message", "")))
                     continue
-                wrong, worst = first_verdict
-                if first or not answer["same"]:
-                    wrong, worst = _verdict(task, cases, expected, place, number, None if first else job, answers)
+                like = int(answer["like"])
+                if answer["same"] and like in verdicts:
+                    wrong, worst = verdicts[like]
+                else:
+                    wrong, worst = _verdict(task, cases, expected, place, number, like)
+                verdicts[number] = _Judged(wrong, worst)
                 if answer["changed"]:
                     wrong = "an input was changed"
-                if first:
-                    first, first_verdict = False, (wrong, worst)
                 rows.append(
                     _row(
                         job.program,
@@ -274,39 +289,36 @@ def _verdict(
     expected: Sequence[Expected],
     place: Path,
     number: int,
-    job: Job | None,
-    answers: Sequence[dict[str, Any]],
-) -> tuple[str, float]:
+    like: int,
+) -> _Judged:
     """What is wrong with a variant's outputs (empty if nothing), and its largest error ÷ allowance.
 
-    An output that a run did not write is that of the first run (`job` is `None` for the first itself).
+    An output that a run did not write is that of the run `like`.
     """
-    first = 0
-    if job is not None:
-        first = next(i for i, a in enumerate(answers) if a["status"] == "ok")
     worst = 0.0
     for which, (case, want) in enumerate(zip(cases, expected, strict=True)):
         outputs: dict[str, Value] = {}
         for index, parameter in enumerate(task.parameters):
             if parameter.pointer and parameter.written:
                 value = case.values[parameter.name]
-                outputs[parameter.name] = _read(place, number, first, which, index, value.dtype, value.shape)
+                outputs[parameter.name] = _read(place, number, like, which, index, value.dtype, value.shape)
         if task.returns:
-            outputs["return"] = _read(place, number, first, which, len(task.parameters), task.returns.dtype, ())
+            outputs["return"] = _read(place, number, like, which, len(task.parameters), task.returns.dtype, ())
         found = compare(task, case, want, outputs)
         if not found.ok and which == len(cases) - 1:
             found = compare(task, case, asyncio.run(Oracle(task).expected([case]))[0], outputs)
         worst = max(worst, found.worst_error)
         if not found.ok:
             m = found.mismatch
-            return (f"{case.name}: {m.output}[{m.index}] is {m.got}, not {m.expected}" if m else case.name), worst
-    return "", worst
+            words = f"{case.name}: {m.output}[{m.index}] is {m.got}, not {m.expected}" if m else case.name
+            return _Judged(words, worst)
+    return _Judged("", worst)
 
 
 def _read(
-    place: Path, number: int, first: int, which: int, index: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+    place: Path, number: int, like: int, which: int, index: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> Value:
-    for run in (number, first):
+    for run in (number, like):
         path = place / f"out{run}.{which}.{index}"
         if path.exists():
             return np.fromfile(path, dtype).reshape(shape)

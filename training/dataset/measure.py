@@ -78,18 +78,23 @@ class Bench:
     _pending: bytes = b""
 
     def time(self, job: Job) -> list[dict[str, Any]]:
-        """What the bench says of each run of a job, in order."""
+        """What the bench says of each run of a job, in order.
+
+        ``like`` is the run that its outputs were compared with on the device: the first of its process.
+        """
         answers: list[dict[str, Any]] = []
-        staged = False
+        staged, like = False, -1
         for number, run in enumerate(job.runs):
             if not staged:
                 self._stage(job)
-                staged = True
+                staged, like = True, -1
             prefix = str(Path(job.folder) / f"out{number}")
             c = self.config
             self._say(f"run {run.library} {run.symbol} {prefix} {c.warmups} {c.samples} {c.seconds}")
             answer = self._answer()
-            answers.append(answer)
+            if answer["status"] == "ok" and like < 0:
+                like = number
+            answers.append({**answer, "like": like})
             if answer["status"] != "ok":
                 self.stop()
                 staged = False
