@@ -143,6 +143,8 @@ def _fit(
     import torch
     from torch import nn
 
+    # One thread: the matrices are tiny, and on a busy machine threads spend their time waiting for each other.
+    torch.set_num_threads(1)
     torch.manual_seed(config.seed)
     width = inputs.shape[1]
     if config.kind == "linear":

@@ -36,6 +36,7 @@ Compile: TypeAlias = Callable[[Task, Bundle, Path, str], Path | str]
 """From a bundle to a library, or to the reason why there is none: (task, bundle, folder, name)."""
 
 _SAMPLE = 1 << 16
+_CONTENT = 1  # seed of the timed contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ def make_job(name: str, turn: int, folder: Path, compile_it: Compile, config: Jo
         return asyncio.run(_make(name, turn, place, compile_it, config))
     except CudaPerfError as error:
         return Job(name, str(place), error=str(error))
+    except Exception as error:  # noqa: BLE001 - the boundary of a worker: one task must not end a slice
+        return Job(name, str(place), error=f"{type(error).__name__}: {error}")
 
 
 async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: JobConfig) -> Job:
@@ -130,7 +133,9 @@ async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: 
     expected = [*await Oracle(task).expected(cases[:-1]), await _quick(task, cases[-1])]
     arguments = tuple(_written(task, case, place, number) for number, case in enumerate(cases))
     with (place / "expected.pickle").open("wb") as file:
-        pickle.dump((task, cases, expected), file, protocol=5)
+        # The large case is drawn again in the rare case that it is needed again.
+        kept = [*cases[:-1], Case(cases[-1].name, {})]
+        pickle.dump((task, kept, expected, _sizes(program, config)), file, protocol=5)
     runs, failed = [], []
     for variant, library in zip(variants, libraries, strict=True):
         run = Run(
@@ -194,7 +199,7 @@ def _narrow(name: str, builds: dict[Build, Value]) -> ExpectedOutput:
         unit = float(np.finfo(plain.dtype).eps)
         typical = float(np.median(few[few > 0])) if (few > 0).any() else 0.0
         allowed = BUDGET.nearest * rounding + BUDGET.ulps * unit * magnitude + BUDGET.spread_ulps * unit * typical
-        allowed = np.where(np.isfinite(allowed), allowed, 0).reshape(-1).astype(np.float64)
+        allowed = np.where(np.isfinite(allowed), allowed, 0).reshape(-1).astype(working)
     return ExpectedOutput(name, plain, (Part("", plain.reshape(-1), allowed),))
 
 
@@ -203,8 +208,11 @@ def _cases(task: Task, program: Program, config: JobConfig) -> list[Case]:
     small = [c for c in make_cases(task, hidden=True) if _elements(c)]
     step = max(1, len(small) // max(1, config.small_cases))
     chosen = small[::-step][: config.small_cases] if config.small_cases else []
-    sizes = {n: max(1, v // config.shrink) if config.shrink > 1 else v for n, v in program.sizes.items()}
-    return [*chosen, sized_case(task, sizes, 1)]
+    return [*chosen, sized_case(task, _sizes(program, config), _CONTENT)]
+
+
+def _sizes(program: Program, config: JobConfig) -> dict[str, int]:
+    return {name: max(1, value // config.shrink) for name, value in program.sizes.items()}
 
 
 def _elements(case: Case) -> int:
@@ -253,7 +261,7 @@ def judge(job: Job, answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     try:
         if job.runs:
             with (place / "expected.pickle").open("rb") as file:
-                task, cases, expected = pickle.load(file)
+                task, cases, expected, sizes = pickle.load(file)
             verdicts: dict[int, _Judged] = {}
             for number, (run, answer) in enumerate(zip(job.runs, answers, strict=False)):
                 if answer["status"] != "ok":
@@ -263,7 +271,7 @@ def judge(job: Job, answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 if answer["same"] and like in verdicts:
                     wrong, worst = verdicts[like]
                 else:
-                    wrong, worst = _verdict(task, cases, expected, place, number, like)
+                    wrong, worst = _verdict(task, cases, expected, sizes, place, number, like)
                 verdicts[number] = _Judged(wrong, worst)
                 if answer["changed"]:
                     wrong = "an input was changed"
@@ -287,6 +295,7 @@ def _verdict(
     task: Task,
     cases: Sequence[Case],
     expected: Sequence[Expected],
+    sizes: dict[str, int],
     place: Path,
     number: int,
     like: int,
@@ -298,15 +307,14 @@ def _verdict(
     worst = 0.0
     for which, (case, want) in enumerate(zip(cases, expected, strict=True)):
         outputs: dict[str, Value] = {}
-        for index, parameter in enumerate(task.parameters):
-            if parameter.pointer and parameter.written:
-                value = case.values[parameter.name]
-                outputs[parameter.name] = _read(place, number, like, which, index, value.dtype, value.shape)
-        if task.returns:
-            outputs["return"] = _read(place, number, like, which, len(task.parameters), task.returns.dtype, ())
+        indices = {parameter.name: index for index, parameter in enumerate(task.parameters)}
+        for output in want.outputs:
+            index = indices.get(output.name, len(indices))  # the returned value comes last
+            outputs[output.name] = _read(place, number, like, which, index, output.value.dtype, output.value.shape)
         found = compare(task, case, want, outputs)
         if not found.ok and which == len(cases) - 1:
-            found = compare(task, case, asyncio.run(Oracle(task).expected([case]))[0], outputs)
+            large = sized_case(task, sizes, _CONTENT)
+            found = compare(task, large, asyncio.run(Oracle(task).expected([large]))[0], outputs)
         worst = max(worst, found.worst_error)
         if not found.ok:
             m = found.mismatch

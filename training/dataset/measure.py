@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -40,6 +41,7 @@ from training.dataset.bundle import FLAGS, Bundle, compile_bundle
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
 
+_ROOM = 32 << 30
 BENCH = Path(__file__).with_name("bench.cu")
 
 
@@ -228,7 +230,7 @@ def run_slice(
     total, finished, variants = len(queue), 0, 0
     making: dict[Future[Job], str] = {}
     judging: dict[Future[list[dict[str, Any]]], Job] = {}
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    pool = _pool(workers)
     try:
         while (queue or making or judging) and not stopped():
             elapsed = time.monotonic() - start
@@ -241,6 +243,12 @@ def run_slice(
                 queue = []
             waited: list[Future[Any]] = [*making, *judging]
             done, _ = wait(waited, timeout=1.0, return_when=FIRST_COMPLETED)
+            if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+                say("a worker process died; its tasks are left for the next slice")
+                making, judging = {}, {}
+                _end(pool)
+                pool = _pool(workers)
+                continue
             for future in [f for f in judging if f in done]:
                 job = judging.pop(future)
                 rows = future.result()
@@ -265,10 +273,20 @@ def run_slice(
                 judging[pool.submit(judge, job, answers)] = job
     finally:
         bench.stop()
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in list((getattr(pool, "_processes", None) or {}).values()):
-            process.terminate()
+        _end(pool)
     return finished
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End a pool at once, whatever its workers do."""
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
 
 
 def nvcc_compile(nvcc: Path, task: Task, text: Bundle, folder: Path, name: str) -> Path | str:
@@ -340,9 +358,14 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--variants", type=int, default=JobConfig().most, help="variants of a task at most")
     parser.add_argument("--samples", type=int, default=BenchConfig().samples, help="timed calls of a variant")
     parser.add_argument("--tasks", type=int, default=0, help="tasks of this slice at most; 0 for all")
-    shared = Path("/dev/shm")
-    parser.add_argument("--scratch", type=Path, default=shared if shared.is_dir() else None, help="where contents lie")
+    parser.add_argument("--scratch", type=Path, default=_roomy(), help="folder for contents, deleted at the end")
     return parser.parse_args(argv)
+
+
+def _roomy() -> Path | None:
+    """Memory for the contents, where there is much; `None` for the usual temporary folder."""
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > _ROOM else None
 
 
 def _say(text: str) -> None:

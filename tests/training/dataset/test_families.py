@@ -1,4 +1,4 @@
-"""The families: deterministic, different from each other, loadable, translated by the generator, legal under sanitizers."""
+"""The families: deterministic, different, loadable, translated by the generator, legal under sanitizers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_members_differ_in_element_type_and_in_writing() -> None:
 
 
 def test_restyling_renames_everywhere_and_keeps_words_that_would_clash() -> None:
-    text = "/* cudaperf: in x[n] */\nvoid f(int n, const int *x)\n{\n    for (int i = 0; i < n; i++)\n        g(x[i], src);\n}\n"
+    head = "/* cudaperf: in x[n] */\nvoid f(int n, const int *x)\n{\n"
+    text = head + "    for (int i = 0; i < n; i++)\n        g(x[i], src);\n}\n"
     styled = restyle(text, seed=1, member=0)
     assert styled.renamed["n"] == "count"
     assert "in x[count]" in styled.source.replace(styled.renamed.get("x", "x"), "x")
