@@ -33,7 +33,7 @@ class TrainConfig:
         pairs: Which pairs.
         extended: Add the extended set to the eleven (for comparison; such a ranker is not an artefact of the reward).
         clip: φ̂ is clipped to ± this.
-        rate, decay: Of AdamW.
+        rate, linear_rate, decay: Of AdamW, for the network and for the linear form.
         epochs: At most; each is one step over all pairs.
         patience: Epochs without a better validation loss after which training stops.
         validation: Share of the families that are held out for it.
@@ -46,6 +46,7 @@ class TrainConfig:
     extended: bool = False
     clip: float = 3.0
     rate: float = 5e-3
+    linear_rate: float = 5e-2
     decay: float = 1e-3
     epochs: int = 400
     patience: int = 40
@@ -154,7 +155,8 @@ def _fit(
         network = nn.Sequential(
             nn.Linear(width, first), nn.ReLU(), nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 1)
         )
-    optimiser = torch.optim.AdamW(network.parameters(), lr=config.rate, weight_decay=config.decay)
+    rate = config.linear_rate if config.kind == "linear" else config.rate
+    optimiser = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=config.decay)
 
     def prepared(values: NDArray[np.float64], of: Pairs) -> list[torch.Tensor]:
         kinds = (torch.float32, torch.int64, torch.int64, torch.float32)

@@ -111,7 +111,7 @@ def test_the_ranker_finds_the_structure_and_controls_do_not(report: Report) -> N
     assert rho("linear form") > 0.8
     assert rho("pairs: all") > 0.85
     assert rho("best single feature") < rho("ranker")
-    assert abs(rho("labels shuffled")) < 0.35
+    assert abs(rho("labels shuffled")) < 0.5
     assert rho("labels inverted") < -0.8
     for name in ("kernels alone", "source length", "strategy lookup"):
         assert abs(rho(name)) < 0.2
