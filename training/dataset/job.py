@@ -188,14 +188,14 @@ def _narrow(name: str, builds: dict[Build, Value]) -> ExpectedOutput:
     assert plain is not None
     if plain.dtype.kind != "f" or wide is None:
         return expect(name, plain, Builds(wide=wide, contracted=contracted))
-    working = np.float64 if plain.dtype.itemsize > 4 else np.float32
+    working: Any = np.float64 if plain.dtype.itemsize > 4 else np.float32
     truth = wide.astype(np.float64)
     with np.errstate(all="ignore"):
         rounding = np.abs(plain - truth).astype(working)
         if contracted is not None:
             rounding = np.maximum(rounding, np.abs(contracted - truth).astype(working))
-        magnitude = np.abs(truth).astype(working)
-        few = magnitude[:: max(1, magnitude.size // _SAMPLE)] if magnitude.ndim else magnitude.reshape(1)
+        magnitude: Value = np.abs(truth).astype(working)
+        few: Value = magnitude[:: max(1, magnitude.size // _SAMPLE)] if magnitude.ndim else magnitude.reshape(1)
         unit = float(np.finfo(plain.dtype).eps)
         typical = float(np.median(few[few > 0])) if (few > 0).any() else 0.0
         allowed = BUDGET.nearest * rounding + BUDGET.ulps * unit * magnitude + BUDGET.spread_ulps * unit * typical
