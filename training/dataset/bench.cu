@@ -18,6 +18,7 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -99,7 +100,8 @@ void add_argument(const char *kind, size_t size, const char *path) {
       if (size) check(cudaMemcpy(a.pristine, a.content.data(), size, cudaMemcpyHostToDevice), "staging");
     }
   }
-  sets.back().arguments.push_back(a);
+  if (a.buffer()) std::vector<char>().swap(a.content); // it is on the device now
+  sets.back().arguments.push_back(std::move(a));
 }
 
 double call_once(Set &set, int (*call)(void *const *), bool cold, int turn) {

@@ -35,7 +35,7 @@ from typing import Any
 
 from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
 from cudaperf_agent.cuda.toolchain import find_nvcc
-from cudaperf_agent.errors import BackendUnavailable
+from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.tasks.model import Task
 from training.dataset.bundle import FLAGS, Bundle, compile_bundle
 from training.dataset.families import all_programs
@@ -57,6 +57,8 @@ class BenchConfig:
         l2_factor: The L2 is emptied by writing so many times its size.
         slice_bytes: A results file is closed once it is this large.
         reserve: Seconds kept back at the end of a slice for what is under way.
+        tasks: After so many tasks the process is started anew: each library brings a CUDA runtime of its own, and what
+            they hold is given back only then.
     """
 
     warmups: int = 2
@@ -66,6 +68,7 @@ class BenchConfig:
     l2_factor: float = 2.0
     slice_bytes: int = 14 << 20
     reserve: float = 20.0
+    tasks: int = 40
 
 
 @dataclass(slots=True)
@@ -78,6 +81,7 @@ class Bench:
     env: dict[str, str] | None = None
     _process: subprocess.Popen[bytes] | None = None
     _pending: bytes = b""
+    _served: int = 0
 
     def time(self, job: Job) -> list[dict[str, Any]]:
         """What the bench says of each run of a job, in order.
@@ -100,8 +104,11 @@ class Bench:
             if answer["status"] != "ok":
                 self.stop()
                 staged = False
+        self._served += 1
         if staged:
             self._say("end")
+        if self._served >= self.config.tasks:
+            self.stop()
         return answers
 
     def stop(self) -> None:
@@ -112,7 +119,7 @@ class Bench:
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     pipe.close()
-        self._process, self._pending = None, b""
+        self._process, self._pending, self._served = None, b"", 0
 
     def _stage(self, job: Job) -> None:
         if self._process is None:
@@ -374,4 +381,8 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except CudaPerfError as error:
+        _say(f"error: {error}")
+        sys.exit(error.exit_code)

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from training.dataset.bundle import Bundle, bundle
 from training.dataset.emulated import emulated_bench, emulator_compile
 from training.dataset.job import Job, JobConfig, judge, make_job, program_named
-from training.dataset.measure import BENCH, Bench, BenchConfig, Results, run_slice, tasks_done
+from training.dataset.measure import BENCH, Bench, BenchConfig, Results, main, run_slice, tasks_done
 
 JOB = JobConfig(most=6, small_cases=2, shrink=4096)
 FAST = BenchConfig(warmups=1, samples=3, seconds=0.05, deadline=20.0, reserve=0.0)
@@ -139,6 +140,26 @@ def test_a_slice_without_time_starts_nothing(tmp_path: Path, program: Path) -> N
     )
     assert finished == 0
     assert not list(tmp_path.glob("measured-*"))
+
+
+def test_a_process_is_replaced_after_so_many_tasks_and_a_slice_can_be_stopped(tmp_path: Path, program: Path) -> None:
+    bench = Bench(program, replace(FAST, tasks=1), 0)
+    for name in ("axpy_shift/0", "axpy_shift/1"):
+        job = make_job(name, 0, tmp_path, emulator_compile, replace(JOB, most=2))
+        rows = judge(job, bench.time(job))
+        assert bench._process is None
+        assert {r["status"] for r in rows} == {"correct"}
+    finished = run_slice(
+        [(0, "axpy_shift/0")], bench, emulator_compile, Results(tmp_path, 1 << 20), tmp_path,
+        seconds=60, workers=1, job_config=JOB, machine={}, say=lambda text: None, stopped=lambda: True,
+    )  # fmt: skip
+    assert finished == 0
+
+
+def test_without_a_gpu_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.dataset.measure.find_gpu", lambda: None)
+    with pytest.raises(BackendUnavailable, match="no NVIDIA GPU"):
+        main(["--out", str(tmp_path)])
 
 
 def test_results_go_on_in_a_new_file_when_one_is_full(tmp_path: Path) -> None:
