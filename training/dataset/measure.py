@@ -41,7 +41,7 @@ from training.dataset.bundle import FLAGS, Bundle, compile_bundle
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
 
-_ROOM = 32 << 30
+_ROOM = 12 << 30
 BENCH = Path(__file__).with_name("bench.cu")
 
 
@@ -198,7 +198,7 @@ def tasks_done(paths: Iterable[Path]) -> set[str]:
                     row = json.loads(line)
                 except ValueError:
                     continue  # the last line of a slice that was killed
-                if row.get("done"):
+                if row.get("done") and not row.get("error"):
                     done.add(row["task"])
     return done
 
@@ -258,6 +258,10 @@ def run_slice(
                 continue
             for future in [f for f in judging if f in done]:
                 job = judging.pop(future)
+                failure = future.exception()
+                if failure is not None:
+                    say(f"{job.program}: not judged, left for the next slice: {failure}")
+                    continue
                 rows = future.result()
                 results.add([*rows, {**(job.head or {"task": job.program}), **machine, "done": True}])
                 finished += 1
@@ -277,6 +281,11 @@ def run_slice(
                     finished += 1
                     continue
                 answers = bench.time(job)
+                ours = next((a for a in answers if a["status"] == "bench_error"), None)
+                if ours is not None:
+                    say(f"{name}: not timed, left for the next slice: {ours['message']}")
+                    shutil.rmtree(job.folder, ignore_errors=True)
+                    continue
                 judging[pool.submit(judge, job, answers)] = job
     finally:
         bench.stop()

@@ -156,6 +156,17 @@ def test_a_process_is_replaced_after_so_many_tasks_and_a_slice_can_be_stopped(tm
     assert finished == 0
 
 
+def test_a_fault_of_the_bench_is_no_verdict_on_the_variant(tmp_path: Path, program: Path) -> None:
+    job = make_job("axpy_shift/0", 0, tmp_path, emulator_compile, replace(JOB, most=2))
+    broken = replace(job, runs=tuple(replace(run, library="/nowhere.so") for run in job.runs))
+    assert [a["status"] for a in timed(broken, program)] == ["bench_error"] * 2
+
+
+def test_a_task_with_an_error_is_tried_again(tmp_path: Path) -> None:
+    Results(tmp_path, 1 << 20).add([{"task": "t/0", "error": "no room", "done": True}])
+    assert tasks_done([tmp_path]) == set()
+
+
 def test_without_a_gpu_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("training.dataset.measure.find_gpu", lambda: None)
     with pytest.raises(BackendUnavailable, match="no NVIDIA GPU"):
