@@ -319,6 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     nvcc = find_nvcc()
     options.out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="cudaperf-measure-", dir=options.scratch))
+    os.environ.setdefault("CUDAPERF_CACHE_DIR", str(scratch / "cache"))  # nothing else is written to
     stop = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:
