@@ -37,7 +37,7 @@ from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.tasks.model import Task
-from training.dataset.bundle import FLAGS, Bundle, compile_bundle
+from training.dataset.bundle import FLAGS, Bundle, compile_bundle, native
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
 
@@ -305,9 +305,9 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.terminate()
 
 
-def nvcc_compile(nvcc: Path, task: Task, text: Bundle, folder: Path, name: str) -> Path | str:
+def nvcc_compile(nvcc: Path, arch: str, task: Task, text: Bundle, folder: Path, name: str) -> Path | str:
     """`Compile` by nvcc."""
-    return compile_bundle(nvcc, text, folder, name)
+    return compile_bundle(nvcc, arch, text, folder, name)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -331,7 +331,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         program = scratch / "bench"
         made = subprocess.run(
-            [str(nvcc.path), "-O2", *FLAGS[1:], "-o", str(program), str(BENCH)],
+            [str(nvcc.path), "-O2", *FLAGS[1:], *native(gpu.arch), "-o", str(program), str(BENCH)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if made.returncode:
@@ -344,7 +344,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finished = run_slice(
             names,
             Bench(program, BenchConfig(samples=options.samples), gpu.l2_bytes),
-            partial(nvcc_compile, nvcc.path),
+            partial(nvcc_compile, nvcc.path, gpu.arch),
             Results(options.out, BenchConfig().slice_bytes),
             scratch,
             seconds=options.seconds,

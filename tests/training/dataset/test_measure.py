@@ -193,14 +193,14 @@ def test_a_bundle_keeps_the_sources_apart() -> None:
 
 
 def test_nvcc_takes_a_bundle(tmp_path: Path) -> None:
-    from cudaperf_agent.cuda.toolchain import find_nvcc
+    from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, find_nvcc
     from training.dataset.measure import nvcc_compile
 
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc")
     from functools import partial
 
-    job = make_job("matmul/0", 0, tmp_path, partial(nvcc_compile, find_nvcc().path), replace(JOB, most=4))
+    job = make_job("matmul/0", 0, tmp_path, partial(nvcc_compile, find_nvcc().path, DEFAULT_ARCH), replace(JOB, most=4))
     assert not job.error
     assert not job.failed
     assert len({run.library for run in job.runs}) == 1
