@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from training.dataset.families import algebra, elementwise, filters, reductions, stencils
+from training.dataset.families import algebra, dynamic, elementwise, filters, reductions, stencils
 from training.dataset.families.model import MEMBERS, Family, Program
 
 __all__ = ["FAMILIES", "MEMBERS", "Family", "Program", "all_programs"]
@@ -14,6 +14,7 @@ FAMILIES: tuple[Family, ...] = (
     *stencils.FAMILIES,
     *reductions.FAMILIES,
     *algebra.FAMILIES,
+    *dynamic.FAMILIES,
     *filters.FAMILIES,
 )
 """Every family, in a fixed order."""
