@@ -5,6 +5,7 @@ Runs where vLLM is installed: ``make test-vllm`` makes an environment of its own
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import math
@@ -125,6 +126,11 @@ async def answer(server: Server, model: str, request: ProposalRequest = QUESTION
     return proposal
 
 
+def test_its_health_check_answers(server: Server) -> None:
+    with urllib.request.urlopen(server.url.removesuffix("/v1") + "/health") as found:
+        assert found.status == 200
+
+
 async def test_it_is_up_and_recorded_and_says_what_it_serves(server: Server) -> None:
     health = await probe(server.url)
     assert health.ok
@@ -132,10 +138,10 @@ async def test_it_is_up_and_recorded_and_says_what_it_serves(server: Server) -> 
     assert set(health.models) == {BASE, "cudaperf"}
     assert health.parents == {"cudaperf": BASE}
     assert health.contexts["cudaperf"] == 4096
-    with urllib.request.urlopen(server.url.removesuffix("/v1") + "/health") as found:
-        assert found.status == 200
-    shown = subprocess.run(
-        [sys.executable, "-m", "cudaperf_agent.cli.main", "config", "show", "--json"],
+    settings_command = [sys.executable, "-m", "cudaperf_agent.cli.main", "config", "show", "--json"]
+    shown = await asyncio.to_thread(
+        subprocess.run,
+        settings_command,
         cwd=ROOT,
         env=server.environment(),
         capture_output=True,
