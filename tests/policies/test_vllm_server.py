@@ -75,7 +75,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lora = peft.get_peft_model(base, peft.LoraConfig(r=8, lora_alpha=8, target_modules="all-linear"))
     for name, weight in lora.named_parameters():
         if "lora_B" in name:
-            torch.nn.init.normal_(weight, std=0.05)
+            torch.nn.init.normal_(weight, std=0.3)
     folder = tmp_path_factory.mktemp("adapter")
     lora.save_pretrained(folder)
     return folder
