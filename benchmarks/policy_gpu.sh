@@ -48,7 +48,7 @@ base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 lora = get_peft_model(base, LoraConfig(r=16, lora_alpha=16, target_modules="all-linear"))
 for name, weight in lora.named_parameters():
     if "lora_B" in name:
-        torch.nn.init.normal_(weight, std=0.02)
+        torch.nn.init.normal_(weight, std=0.5)
 lora.save_pretrained(sys.argv[2])
 print("random LoRA r=16 on all linear layers at", sys.argv[2])
 PY
