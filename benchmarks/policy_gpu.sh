@@ -48,7 +48,7 @@ base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 lora = get_peft_model(base, LoraConfig(r=16, lora_alpha=16, target_modules="all-linear"))
 for name, weight in lora.named_parameters():
     if "lora_B" in name:
-        torch.nn.init.normal_(weight, std=0.02)
+        torch.nn.init.normal_(weight, std=0.5)
 lora.save_pretrained(sys.argv[2])
 print("random LoRA r=16 on all linear layers at", sys.argv[2])
 PY
@@ -56,14 +56,16 @@ adapter=$work/adapter
 [ -f "$adapter/adapter_config.json" ] || adapter=
 say "adapter: ${adapter:-none, see adapter.txt}"
 
+# Leave memory to the candidates, which are tested on the same GPU.
+options=${SERVE_OPTIONS-$(command -v nvidia-smi >/dev/null && echo --extra=--gpu-memory-utilization=0.5)}
 say "starting the server"
-"$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 ${SERVE_OPTIONS:-} >"$out/serve.stdout" 2>"$out/serve.stderr" &
+"$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 $options >"$out/serve.stdout" 2>"$out/serve.stderr" &
 server=$!
-while [ ! -s "$out/serve.stdout" ] && kill -0 "$server" 2>/dev/null && [ "$(left)" -gt 60 ]; do read -rt 1 <> <(:) || true; done
+while [ ! -s "$out/serve.stdout" ] && kill -0 "$server" 2>/dev/null && [ "$(left)" -gt 60 ]; do sleep 1; done
 cp "$work/data/serve.log" "$out/serve.log" 2>/dev/null
 if [ -s "$out/serve.stdout" ]; then
   say "server up"
-  curl -s "http://127.0.0.1:$port/v1/models" >"$out/models.json" || true
+  "$python" -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/v1/models" >"$out/models.json"
   base=$("$python" -c 'import json,sys; print(next(m["id"] for m in json.load(open(sys.argv[1]))["data"] if not m.get("parent")))' "$out/models.json")
   jobs=()
   for served in "$base" ${adapter:+cudaperf}; do

@@ -23,6 +23,9 @@ SMALL_MODEL = "smollm2"
 """What ``--model`` says for the model in the box."""
 
 
+_GONE_SECONDS = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """How the server is started.
@@ -175,6 +178,12 @@ class VllmServer:
                     await asyncio.wait_for(process.wait(), grace)
         _signal_group(process.pid, signal.SIGKILL)
         await process.wait()
+        # The workers hold the GPU's memory until they are gone.
+        with contextlib.suppress(TimeoutError, ProcessLookupError):
+            async with asyncio.timeout(_GONE_SECONDS):
+                while True:
+                    os.killpg(process.pid, 0)
+                    await asyncio.sleep(_GONE_SECONDS / 50)
         if self._reader:
             await asyncio.wait([self._reader], timeout=2)
             self._reader.cancel()

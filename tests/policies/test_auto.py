@@ -1,4 +1,4 @@
-"""The name of a policy decides; `auto` takes an endpoint, a local model with an adapter or the variants, and says why."""
+"""The name of a policy decides; `auto` takes endpoint, local model with adapter or variants, and says why."""
 
 from __future__ import annotations
 
