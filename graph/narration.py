@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cudaperf_agent.store.projection import FINISH, HIDDEN, VERDICT_NODES
+from cudaperf_agent.store.projection import FINISH, HIDDEN_NODES, VERDICT_NODES
 from cudaperf_agent.store.records import RunStatus, RunSummary, Step, Trajectory
 from graph.events import Event, EventKind
 
@@ -55,9 +55,10 @@ def step_events(step: Step) -> list[Event]:
     if step.node == "generate":
         names = ("source", "text", "strategy", "model", "declined", "finish_reason", "usage")
         events.append(event(EventKind.PROPOSAL, {name: payload.get(name) for name in names}))
-    if (step.node in (*VERDICT_NODES, HIDDEN) or step.node == "generate") and payload.get("verdict"):
-        events.append(event(EventKind.VERDICT, {"verdict": payload["verdict"], "hidden": step.node == HIDDEN}))
-    if step.node == HIDDEN and payload["verdict"]["status"] != "correct":
+    hidden = step.node in HIDDEN_NODES
+    if step.node in ("generate", *VERDICT_NODES, *HIDDEN_NODES) and payload.get("verdict"):
+        events.append(event(EventKind.VERDICT, {"verdict": payload["verdict"], "hidden": hidden}))
+    if hidden and payload["verdict"]["status"] != "correct":
         status, message = payload["verdict"]["status"], payload["verdict"]["message"]
         text = f"turn {step.turn + 1} passed the visible cases but not the hidden ones ({status}): {message}"
         events.append(event(EventKind.NOTICE, {"message": text.removesuffix(": "), "level": "warning"}))

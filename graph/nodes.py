@@ -7,6 +7,8 @@ of what it found, and is repeated whenever a resumed run passes the node again.
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import threading
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -14,7 +16,7 @@ from langgraph.runtime import Runtime
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.base import Message, Proposal, ProposalRequest
-from cudaperf_agent.store.projection import FINISH, HIDDEN
+from cudaperf_agent.store.projection import FINISH, HIDDEN_NODES
 from cudaperf_agent.store.records import Tokens
 from graph.context import Assessment, Context
 from graph.events import Event, EventKind
@@ -131,19 +133,27 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
     sources = {past["turn"]: past["source"] for past in state["history"]}
     order = ranked({past["turn"]: Verdict.from_dict(past["verdict"]) for past in state["history"]})
 
-    async def hidden(source: str) -> Found:
-        verifier = context.deps.verifier
-        verdict = await verifier.test(context.task, source, hidden=True)
-        if verdict.correct:
-            verdict = await verifier.measure(context.task, source, verdict)
-        return Found({"verdict": plain(verdict.to_dict())})
+    async def passes(turn: int) -> bool:
+        source = sources[turn]
+
+        async def hidden() -> Found:
+            verdict = await context.deps.verifier.test(context.task, source, hidden=True)
+            return Found({"verdict": plain(verdict.to_dict())})
+
+        async def retime() -> Found:
+            verdict = await context.deps.verifier.measure(context.task, source, tested)
+            return Found({"verdict": plain(verdict.to_dict())})
+
+        tested = Verdict.from_dict((await run_step(context, emit, turn, HIDDEN_NODES[0], hidden))["verdict"])
+        if not tested.correct:
+            return False
+        timed = Verdict.from_dict((await run_step(context, emit, turn, HIDDEN_NODES[1], retime))["verdict"])
+        return timed.correct
 
     async def work() -> Found:
         best = None
         for turn in order:
-            source = sources[turn]
-            payload = await run_step(context, emit, turn, HIDDEN, lambda source=source: hidden(source))  # type: ignore[misc]
-            if payload["verdict"]["status"] == Status.CORRECT:
+            if await passes(turn):
                 best = turn
                 break
         return Found({"reason": state["stop"], "first_choice": order[0] if order else None, "best_turn": best})
@@ -154,22 +164,20 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
 async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Message, ...]) -> Proposal:
     context, turn = runtime.context, state["turn"]
     loop = asyncio.get_running_loop()
+    # The stream belongs to this node; tokens may come from a thread, or from another task that serves a batch.
+    here = contextvars.copy_context()
 
     def tell(text: str) -> None:
-        data = {"text": text}
-        at = context.deps.clock()
+        data, at = {"text": text}, context.deps.clock()
         runtime.stream_writer(Event(EventKind.TOKEN, context.run, at, context.trajectory, turn, "generate", data))
 
     def on_token(text: str) -> None:
-        try:
-            here = asyncio.get_running_loop() is loop
-        except RuntimeError:  # a policy may stream from a thread of its own
-            here = False
-        if here:
-            tell(text)
+        if threading.get_ident() == thread:
+            here.run(tell, text)
         else:
-            loop.call_soon_threadsafe(tell, text)
+            loop.call_soon_threadsafe(tell, text, context=here)
 
+    thread = threading.get_ident()
     request = ProposalRequest(
         messages=messages,
         task=context.task,

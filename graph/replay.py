@@ -1,4 +1,7 @@
-"""The event stream of a stored run, rebuilt from the store: what the live run told, but for its tokens."""
+"""The event stream of a stored run, rebuilt from the store.
+
+It is what the live run told, but for tokens, and for the beginning of a step that never finished.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import heapq
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from cudaperf_agent.store.projection import FINISH, HIDDEN
+from cudaperf_agent.store.projection import FINISH, HIDDEN_NODES
 from cudaperf_agent.store.records import RunStatus, Step, Trajectory
 from cudaperf_agent.store.repository import Store
 from graph.events import Event
@@ -68,8 +71,8 @@ async def follow_events(store: Store, run_id: str, *, poll_seconds: float = 0.5)
 
 def _story(trajectory: Trajectory, steps: Sequence[Step]) -> list[Event]:
     """The events of one trajectory in logical order, which is also that of time."""
-    hidden = sorted((s for s in steps if s.node == HIDDEN), key=lambda s: s.started)
-    usual = sorted((s for s in steps if s.node != HIDDEN), key=lambda s: (s.turn, _NODE_ORDER[s.node]))
+    hidden = sorted((s for s in steps if s.node in HIDDEN_NODES), key=lambda s: s.started)
+    usual = sorted((s for s in steps if s.node not in HIDDEN_NODES), key=lambda s: (s.turn, _NODE_ORDER[s.node]))
     events: list[Event] = []
     for step in usual:
         if step.node == FINISH:

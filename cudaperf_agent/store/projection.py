@@ -19,7 +19,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """Payload keys that are columns of the attempt, by node: they are stored once, there, the rest with the step."""
 
 VERDICT_NODES = ("compile", "test", "measure")
-HIDDEN = "hidden"
+HIDDEN_NODES = ("hidden", "retime")
+"""A chosen attempt on the hidden cases, then timed again."""
 FINISH = "finish"
 
 
@@ -28,7 +29,7 @@ def attempt_columns(step: Step) -> dict[str, Any]:
     payload = step.payload
     if step.node in VERDICT_NODES:
         return _verdict_columns(payload["verdict"])
-    if step.node == HIDDEN:
+    if step.node in HIDDEN_NODES:
         return {"hidden_verdict": payload["verdict"], "hidden_status": payload["verdict"]["status"]}
     values = {name: payload.get(name) for name in COLUMNS.get(step.node, ())}
     if step.node == "generate":

@@ -42,6 +42,11 @@ def saxpy_task() -> Task:
     )
 
 
+def candidate(directive: str, number: int = 0) -> str:
+    """A source that `DirectiveVerifier` judges as `directive` says; different numbers make different programs."""
+    return f"// {directive}\nint v{number};\n"
+
+
 @dataclass
 class Clock:
     """A clock that goes on by a fixed step at each look."""

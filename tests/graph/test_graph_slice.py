@@ -46,4 +46,5 @@ async def test_a_candidate_is_refined_until_it_is_correct_and_everything_is_stor
         *[(2, n) for n in ("generate", "compile", "test", "measure", "assess", "feedback")],
         (3, "finish"),
         (2, "hidden"),
+        (2, "retime"),
     ]
