@@ -205,7 +205,8 @@ class RunView:
             if event.kind is EventKind.TRAJECTORY_FINISHED:
                 trajectory.status, trajectory.reason = data.get("status", ""), data.get("reason", "")
                 trajectory.best_turn = data.get("best_turn")
-            elif event.turn is not None:
+            elif event.turn is not None and (event.node != "finish" or event.turn in trajectory.turns):
+                # A trajectory's finish is told under the turn that would have come next: that is no turn.
                 _apply_to_turn(trajectory.turn(event.turn), event)
 
 

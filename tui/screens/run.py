@@ -232,8 +232,11 @@ class RunScreen(Screen[None]):
         self._dirty = True
 
     def action_tab(self, name: str) -> None:
-        """Show a tab."""
-        self.query_one(TabbedContent).active = name
+        """Show a tab. Focus inside the one that goes is moved along, or it would call its own tab back."""
+        details = self.query_one(TabbedContent)
+        if self.focused is not None and details in self.focused.ancestors:
+            self.query_one(f"#{name} .pane").focus()
+        details.active = name
 
     def action_move(self, rows: int) -> None:
         """Another turn."""
