@@ -1,7 +1,11 @@
-"""Puts nodes and routes together: generate → compile → test → measure → assess → feedback → generate, or finish."""
+"""Puts nodes and routes together: generate → compile → test → measure → assess → feedback → generate, or finish.
+
+The routes are pure functions. They are coroutines only because LangGraph would otherwise call each in a thread.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -18,30 +22,36 @@ _NODES_PER_TURN = 6
 _SPARE_STEPS = 4
 
 
-def after_generate(state: State) -> Literal["compile", "assess", "finish"]:
+async def after_generate(state: State) -> Literal["compile", "assess", "finish"]:
     """Finish when there is nothing new; an answer without code needs no compiler."""
     if state["stop"]:
         return "finish"
     return "assess" if state["source"] is None else "compile"
 
 
-def after_compile(state: State) -> Literal["test", "assess"]:
+async def after_compile(state: State) -> Literal["test", "assess"]:
     """Only what compiles is tested."""
     return "test" if _correct(state) else "assess"
 
 
-def after_test(state: State) -> Literal["measure", "assess"]:
+async def after_test(state: State) -> Literal["measure", "assess"]:
     """Only what is correct is timed."""
     return "measure" if _correct(state) else "assess"
 
 
-def after_feedback(state: State) -> Literal["generate", "finish"]:
+async def after_feedback(state: State) -> Literal["generate", "finish"]:
     """The next turn, unless there is a reason to stop."""
     return "finish" if state["stop"] else "generate"
 
 
 def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> Compiled:
     """The compiled graph of one trajectory."""
+    compiled: Compiled = _graph().compile(checkpointer=checkpointer)
+    return compiled
+
+
+@lru_cache(maxsize=1)
+def _graph() -> StateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
     graph.add_node("generate", nodes.generate)
     graph.add_node("compile", nodes.compile_)
@@ -58,8 +68,7 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> Compiled:
     graph.add_edge("assess", "feedback")
     graph.add_conditional_edges("feedback", after_feedback)
     graph.add_edge("finish", END)
-    compiled: Compiled = graph.compile(checkpointer=checkpointer)
-    return compiled
+    return graph
 
 
 def invocation(run: str, trajectory: int, turns: int) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def checkpoint_file(path: Path | None = None) -> Path:
 async def open_checkpoints(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     """A saver on the file, which is made if need be.
 
-    ``synchronous=NORMAL`` is enough: a checkpoint lost in a power cut is made again from the store's steps, which
-    are synced before it is written.
+    ``synchronous=NORMAL`` is enough: a checkpoint that a power cut takes is made again from the store's steps, and one
+    that knows more than the store is not used (see `State.steps`).
 
     Raises:
         StoreError: The file cannot be opened.

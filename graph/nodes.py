@@ -51,6 +51,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         "source_key": payload["source_key"],
         "verdict": payload.get("verdict"),
         "stop": payload["stop"],
+        "steps": 1,
     }
 
 
@@ -92,7 +93,7 @@ async def assess(state: State, runtime: Runtime[Context]) -> State:
         return Found({"features": plain(found.features), "hints": plain(found.hints), "reward": plain(found.reward)})
 
     payload = await run_step(context, runtime.stream_writer, state["turn"], "assess", work)
-    return {"assessment": payload}
+    return {"assessment": payload, "steps": 1}
 
 
 async def feedback(state: State, runtime: Runtime[Context]) -> State:
@@ -124,6 +125,7 @@ async def feedback(state: State, runtime: Runtime[Context]) -> State:
         "verdict": None,
         "assessment": {},
         "stop": payload["stop"],
+        "steps": 1,
     }
 
 
@@ -158,7 +160,7 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
                 break
         return Found({"reason": state["stop"], "first_choice": order[0] if order else None, "best_turn": best})
 
-    return {"outcome": await run_step(context, emit, state["turn"], FINISH, work)}
+    return {"outcome": await run_step(context, emit, state["turn"], FINISH, work), "steps": 1}
 
 
 async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Message, ...]) -> Proposal:
@@ -233,7 +235,7 @@ async def _judged(node: str, state: State, runtime: Runtime[Context], judge: Any
         return Found({"verdict": plain(verdict.to_dict())})
 
     payload = await run_step(context, runtime.stream_writer, state["turn"], node, work)
-    return {"verdict": payload["verdict"]}
+    return {"verdict": payload["verdict"], "steps": 1}
 
 
 def _stop_after(verdict: Verdict, turn: int, context: Context) -> str:

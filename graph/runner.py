@@ -176,7 +176,7 @@ class _Drive:
         context = Context(
             deps, self.config, self.stored.task, self.run_id, number, record.seed, writer, deadline, finished
         )
-        ended = await self._classified(record, graph, context, resumable=saver is not None)
+        ended = await self._classified(record, graph, context, saver)
         await writer.call(lambda: store.save_trajectory(ended))
         for event in trajectory_events(ended):
             self._emit(event)
@@ -184,12 +184,12 @@ class _Drive:
             await saver.adelete_thread(thread_id(self.run_id, number))
 
     async def _classified(
-        self, record: Trajectory, graph: Compiled, context: Context, *, resumable: bool
+        self, record: Trajectory, graph: Compiled, context: Context, saver: BaseCheckpointSaver[str] | None
     ) -> Trajectory:
         """How the trajectory ended; the boundary at which an exception becomes a record."""
         clock = context.deps.clock
         try:
-            outcome = await self._outcome(graph, context, resumable=resumable)
+            outcome = await self._outcome(graph, context, saver)
         except GraphDrained as drained:
             return replace(record, status=RunStatus.INTERRUPTED, reason=str(drained), finished=clock())
         except CudaPerfError as error:
@@ -210,21 +210,26 @@ class _Drive:
             finished=clock(),
         )
 
-    async def _outcome(self, graph: Compiled, context: Context, *, resumable: bool) -> dict[str, Any]:
+    async def _outcome(
+        self, graph: Compiled, context: Context, saver: BaseCheckpointSaver[str] | None
+    ) -> dict[str, Any]:
         config: Any = invocation(self.run_id, context.trajectory, self.config.turns)
         start: Any = initial_state()
-        state: Any = {}
-        if resumable and (state := (await graph.aget_state(config)).values):
+        state: Any = (await graph.aget_state(config)).values if saver is not None else {}
+        if saver is not None and state.get("steps", 0) > len(context.finished):
+            # A power cut took from the store what the checkpoint builds on: go by the store.
+            await saver.adelete_thread(thread_id(self.run_id, context.trajectory))
+        elif "outcome" in state:
+            return dict(state["outcome"])
+        elif state:
             start = None
-            if "outcome" in state:
-                return dict(state["outcome"])
         async for part in graph.astream(
             start,
             config,
             context=context,
             stream_mode=["custom", "values"],
             version="v2",
-            durability="sync" if resumable else None,
+            durability="sync" if saver is not None else None,
             control=self.control,
         ):
             if part["type"] == "custom":

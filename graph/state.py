@@ -33,6 +33,8 @@ class State(TypedDict, total=False):
         assessment: ``features``, ``hints`` and ``reward`` of the candidate.
         history: Finished turns.
         stop: Why no further turn begins; empty while one does.
+        steps: How many stored steps led here. A checkpoint that counts more than the store holds (a power cut can
+            do that) is not used.
         outcome: What ``finish`` found: ``reason``, ``first_choice``, ``best_turn``.
     """
 
@@ -43,12 +45,22 @@ class State(TypedDict, total=False):
     assessment: dict[str, Any]
     history: Annotated[list[PastTurn], operator.add]
     stop: str
+    steps: Annotated[int, operator.add]
     outcome: dict[str, Any]
 
 
 def initial_state() -> State:
     """Before the first turn."""
-    return {"turn": 0, "source": None, "source_key": None, "verdict": None, "assessment": {}, "history": [], "stop": ""}
+    return {
+        "turn": 0,
+        "source": None,
+        "source_key": None,
+        "verdict": None,
+        "assessment": {},
+        "history": [],
+        "stop": "",
+        "steps": 0,
+    }
 
 
 def attempts(state: State) -> tuple[Attempt, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, fields
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, Select, Table, delete, insert, select, update
+from sqlalchemy import Connection, Executable, Row, RowMapping, Select, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from cudaperf_agent.cuda.verdict import Verdict
@@ -282,17 +283,23 @@ class Store:
 
 
 def _upsert(connection: Connection, row: type[Base], values: dict[str, Any]) -> None:
-    """Insert, or update the given columns of the row with the same key (SQLite and PostgreSQL spell it alike)."""
-    if connection.dialect.name == "postgresql":
+    """Insert, or update the given columns of the row with the same key."""
+    connection.execute(_upsert_statement(connection.dialect.name, row, tuple(values)), values)
+
+
+@lru_cache(maxsize=256)
+def _upsert_statement(dialect: str, row: type[Base], names: tuple[str, ...]) -> Executable:
+    """The statement for these columns; SQLite and PostgreSQL spell it alike. Building it costs more than running it."""
+    if dialect == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as dialect_insert
     else:
         from sqlalchemy.dialects.sqlite import insert as dialect_insert  # type: ignore[assignment]
     table = row.__table__
     assert isinstance(table, Table)
     keys = [column.name for column in table.primary_key]
-    statement = dialect_insert(row).values(**values)
-    changed = {name: statement.excluded[name] for name in values if name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed))
+    statement = dialect_insert(table)
+    changed = {name: statement.excluded[name] for name in names if name not in keys}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changed)
 
 
 def _summary(row: Row[Any]) -> RunSummary:

@@ -97,6 +97,23 @@ async def test_a_lost_file_of_checkpoints_costs_nothing(tmp_path: Path) -> None:
     assert verifier.calls["test", WRONG] == 1
 
 
+@pytest.mark.parametrize("lost", [1, 4, 6])
+async def test_a_checkpoint_that_knows_more_than_the_store_is_not_used(lost: int) -> None:
+    policy = ScriptedPolicy([WRONG, BackendUnavailable("stop here")])
+    with Store() as store:
+        deps = make_deps(policy, DirectiveVerifier(), store)
+        first = await run_task(saxpy_task(), deps, GraphConfig(turns=2))
+        with sqlite3.connect(store.path) as raw:  # as if a power cut had taken the last steps
+            raw.execute(f"DELETE FROM steps WHERE rowid IN (SELECT rowid FROM steps ORDER BY rowid DESC LIMIT {lost})")
+            raw.execute("UPDATE attempts SET feedback = NULL, reward = NULL")
+        policy.script = [WRONG, RIGHT]
+        result = await resume_run(first.run, deps)
+        assert result.status is RunStatus.CORRECT
+        assert len(store.steps(first.run)) == 5 + 6 + 3
+    assert [a.feedback for a in result.attempts] == ["wrong: y differs", "correct:"]
+    assert [r.turn for r in policy.asked] == [0, 1, 1] if lost < 5 else [0, 1, 0, 1]
+
+
 async def test_an_error_is_recorded_once_and_resumed(tmp_path: Path) -> None:
     events: list[Event] = []
     policy = ScriptedPolicy([WRONG, BackendUnavailable("the endpoint is gone", hint="start it"), RIGHT])
