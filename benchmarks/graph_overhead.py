@@ -123,14 +123,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=5, help="runs per row; the median is shown")
-    repeat = parser.parse_args().repeat
-    print(
-        f"{'trajectories':>12} {'checkpoints':>12} {'s a run':>8} {'ms a turn':>10} {'CPU ms a turn':>14} {'turns/s':>8}"
-    )
-    for trajectories in (1, 16, 128):
+    parser.add_argument("--trajectories", type=int, nargs="+", default=[1, 16, 128])
+    given = parser.parse_args()
+    columns = f"{'s a run':>8} {'ms a turn':>10} {'CPU ms a turn':>14} {'turns/s':>8}"
+    print(f"{'trajectories':>12} {'checkpoints':>12} {columns}")
+    for trajectories in given.trajectories:
         for checkpointing in (False, True):
             costs = []
-            for _ in range(repeat + 1):
+            for _ in range(given.repeat + 1):
                 with tempfile.TemporaryDirectory() as folder:
                     costs.append(asyncio.run(cost_of_run(Path(folder), trajectories, checkpointing)))
             wall = statistics.median(c.wall for c in costs[1:])  # the first one warms up imports and caches

@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graph import nodes
 from graph.context import Context
-from graph.state import State
+from graph.state import STATE_VERSION, State
 
 Compiled = CompiledStateGraph[State, Context, State, State]
 
@@ -81,7 +81,7 @@ def invocation(run: str, trajectory: int, turns: int) -> dict[str, Any]:
 
 def thread_id(run: str, trajectory: int) -> str:
     """The checkpointer's name of a trajectory."""
-    return f"{run}/{trajectory}"
+    return f"{run}/{trajectory}/{STATE_VERSION}"
 
 
 def _correct(state: State) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import signal
 import threading
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,23 +27,47 @@ def run(coroutine: Coroutine[Any, Any, T], *, on_interrupt: Callable[[], None] |
     Args:
         coroutine: What to run.
         on_interrupt: Called at the first Ctrl-C, to ask for a graceful end (`RunControl.request_drain`), for which is
-            then waited; the second Ctrl-C, or the first without it, cancels.
+            then waited. The next Ctrl-C (without it, the first) cancels and waits for the clean-up, and one more
+            waits for nothing.
 
     Raises:
-        KeyboardInterrupt: It was cancelled.
+        KeyboardInterrupt: It was cancelled by Ctrl-C.
     """
-    future = submit(coroutine)
-    asked = on_interrupt is None
-    while True:
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            if asked:
-                future.cancel()
-                raise
-            asked = True
-            assert on_interrupt is not None
+    task: asyncio.Task[Any] | None = None
+    presses = 0
+    gentle = 0 if on_interrupt is None else 1
+
+    async def work() -> T:
+        nonlocal task
+        task = asyncio.current_task()
+        if presses > gentle:
+            coroutine.close()
+            raise asyncio.CancelledError
+        return await coroutine
+
+    def pressed(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal presses
+        presses += 1
+        if presses == 1 and on_interrupt is not None:
             on_interrupt()
+        elif presses == gentle + 1:
+            if task is not None:
+                _running_loop().call_soon_threadsafe(task.cancel)
+        elif presses > gentle + 1:
+            raise KeyboardInterrupt
+
+    # Signals are handled in the main thread only; elsewhere Ctrl-C is its owner's business.
+    watching = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, pressed) if watching else None
+    try:
+        return submit(work()).result()
+    except concurrent.futures.CancelledError:
+        if presses > gentle:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if watching:
+            signal.signal(signal.SIGINT, before)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

@@ -12,6 +12,9 @@ import numpy as np
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.policies.base import Attempt
 
+STATE_VERSION = 1
+"""To be raised when the state's shape changes: checkpoints of another shape are not used, the store's steps are."""
+
 
 class PastTurn(TypedDict):
     """A finished turn: what the policy may see of it, and the digest by which a repetition is known."""

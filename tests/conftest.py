@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Read by LangGraph when it is imported: checkpoints of tests may make no objects but those it knows to be safe.
+os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+
 CASES = Path(__file__).parent / "cases"
 
 

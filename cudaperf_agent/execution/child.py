@@ -14,6 +14,7 @@ from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _POLL_SECONDS = 0.02
+_MOST_PROCESSES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,8 @@ def _resident(group: int) -> int:
 def _descendants(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
+        if len(found) >= _MOST_PROCESSES:
+            break  # a fork bomb must not keep us looking
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{parent}/task").iterdir():
                 with contextlib.suppress(OSError, ValueError):
@@ -176,8 +179,11 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _kill_group(pid: int) -> None:
-    for victim in _descendants(pid)[1:]:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(victim, signal.SIGKILL)
+    # Found before the group dies, since they lose their parent with it; killed after it, since in a sandbox the
+    # group's death is the death of all of them, however fast they multiply.
+    others = _descendants(pid)[1:]
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+    for victim in others:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(victim, signal.SIGKILL)

@@ -28,4 +28,4 @@ def config_dir() -> Path:
 
 def _folder(variable: str, default: Path) -> Path:
     override = os.environ.get(variable)
-    return Path(override).expanduser() if override else default
+    return Path(override).expanduser().absolute() if override else default

@@ -36,6 +36,7 @@ struct Buffer {
 
 std::vector<Buffer> buffers;
 int response_fd = -1;
+const bool place_left = getenv("CUDAPERF_PLACE_LEFT") != nullptr;
 
 void die(const char *what) {
   fprintf(stderr, "runner: %s: %s\n", what, errno ? strerror(errno) : "failed");
@@ -103,7 +104,8 @@ void place(Buffer &b) {
   if (at == MAP_FAILED) die("mmap");
   b.mapping = static_cast<char *>(at);
   if (mprotect(b.mapping + PAGE, body, PROT_READ | PROT_WRITE)) die("mprotect");
-  b.data = b.mapping + PAGE + body - b.size;
+  // At the end of its pages, where an overrun hits the guard page; or at their start, where an underrun does.
+  b.data = b.mapping + PAGE + (place_left ? 0 : body - b.size);
   memset(b.mapping + PAGE, CANARY, static_cast<size_t>(b.data - (b.mapping + PAGE)));
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from cudaperf_agent.features import builtin_calls
-from cudaperf_agent.features.clang_cuda import K, Node
+from cudaperf_agent.features.clang_cuda import Node
+from cudaperf_agent.features.cursor_kinds import K
+from cudaperf_agent.features.environment import stripped
 from cudaperf_agent.features.expressions import Evaluator
 from cudaperf_agent.features.functions import Definition, arguments_of
 from cudaperf_agent.features.model import ORDER
@@ -11,11 +13,13 @@ from cudaperf_agent.features.recorder import LaunchSite
 from cudaperf_agent.features.symbolic import ANY_THREAD, ONE, ZERO, Poly, number
 from cudaperf_agent.features.values import (
     Alias,
+    Binding,
     Function,
     Memory,
     Other,
     Pointer,
     Record,
+    Stored,
     Value,
     Variable,
     has_data,
@@ -24,6 +28,7 @@ from cudaperf_agent.features.values import (
 
 _CONFIGURE = frozenset({"cudaConfigureCall", "__cudaPushCallConfiguration"})
 _WARP_THREADS = 32
+_LOOP_COPY = 10
 _MMA_DEFAULT = 16 * 16 * 16
 
 
@@ -87,7 +92,10 @@ class CallEvaluator(Evaluator):
         if builtin_calls.is_copy(name) and not self.on_device:
             for argument in given:
                 self.value(argument)
-            self.recorder.note("xfer", node, 10 if self.depth else 1, 1.0, "inside a host loop" if self.depth else "")
+            named = (n.spelling for a in given for n in a.walk() if n.kind == K.DECL_REF)
+            direction = next((n for n in named if n in builtin_calls.DIRECTIONS), "")
+            detail = " ".join(filter(None, (direction, "inside a host loop" if self.depth else "")))
+            self.recorder.note("xfer", node, _LOOP_COPY if self.depth else 1, 1.0, detail)
             return Other()
         if name in builtin_calls.LAUNCHERS and not self.on_device and len(given) >= 3:
             return self._launch_by_pointer(node, given)
@@ -119,7 +127,7 @@ class CallEvaluator(Evaluator):
         return self._of_type(kind, pointer.root, pointer.offset.mask, data=True)
 
     def _tensor(self, node: Node, name: str, arguments: list[Node]) -> Value:
-        """`wmma`: a warp moves a tile row by row, so a load is one access of stride 1; a thread does its share of the product."""
+        """`wmma`: a warp moves a tile row by row, so a load is one access of stride 1; a thread does its share."""
         if name == "mma_sync":
             operations = 2 * _MMA_DEFAULT // _WARP_THREADS
             if self.on_device:
@@ -130,8 +138,8 @@ class CallEvaluator(Evaluator):
         pointer = self._address(arguments[at]) if len(arguments) > at else None
         if pointer is not None:
             kind = arguments[at].pointee()
-            lane = self.space.builtins["threadIdx.x"].scaled(kind.size)
-            warp = Pointer(pointer.space, pointer.root, lane)
+            lane = self.space.binary("%", self.space.builtins["threadIdx.x"], number(_WARP_THREADS))
+            warp = Pointer(pointer.space, pointer.root, pointer.offset + lane.scaled(kind.size))
             self.access(node, warp, kind, store=at == 0)
         return Other()
 
@@ -192,7 +200,7 @@ class CallEvaluator(Evaluator):
         return Other(mask, data)
 
     def _inline(self, node: Node, definition: Definition, arguments: list[Node | None], callee: Node | None) -> Value:
-        bound: dict[int, Value | Alias] = {}
+        bound: dict[int, Binding] = {}
         for position, parameter in enumerate(definition.parameters):
             argument = arguments[position] if position < len(arguments) else None
             if argument is None:
@@ -201,8 +209,8 @@ class CallEvaluator(Evaluator):
                 continue
             quiet = int(parameter.key in definition.index)
             self.uncounted += quiet
-            alias = self._reference(argument, parameter)
-            bound[parameter.key] = alias if alias is not None else self.value(argument)
+            reference = self._reference(argument, parameter)
+            bound[parameter.key] = reference if reference is not None else self.value(argument)
             self.uncounted -= quiet
         owner: Value = Other()
         if callee is not None and callee.kind == K.METHOD and node.children and node.children[0].children:
@@ -226,24 +234,30 @@ class CallEvaluator(Evaluator):
         if isinstance(where, Memory):
             return where.pointer
         if isinstance(where, Variable):
-            found = self.variables.get(where.key, Other())
-            return found if not isinstance(found, Alias) else Other()
+            return self.held(where.key)
         return Other()
 
-    def _reference(self, argument: Node, parameter: Node) -> Alias | None:
-        """A variable handed over by reference stays that variable."""
+    def _reference(self, argument: Node, parameter: Node) -> Alias | Stored | None:
+        """What is handed over by reference stays what it is: a variable, or a place in memory."""
         if argument.kind == K.DECL_REF and parameter.is_reference():
             target = argument.referenced
             if target is not None and target.kind in (K.VAR, K.PARM):
+                known = self.bound(argument, target)
+                if isinstance(known, Stored):
+                    return known
                 key = self.resolve(target.key)
-                if key not in self.variables:
-                    self._read_variable(argument)
                 return Alias(key) if key != parameter.key else None
+        if parameter.is_reference() and stripped(argument).kind == K.SUBSCRIPT:
+            where = self.place(argument)
+            return Stored(where.pointer) if isinstance(where, Memory) else None
         return None
 
     def _launch(self, node: Node) -> Value:
         configure = node.children[1]
         held = self.value(node.children[0])
+        if not isinstance(held, Function):  # `(*kernel)<<<...>>>`
+            named = (self.value(n) for n in node.children[0].walk() if n.kind == K.DECL_REF)
+            held = next((v for v in named if isinstance(v, Function)), held)
         given = [self.value(a) for a in arguments_of(configure) if a is not None]
         if not isinstance(held, Function):
             self.recorder.gap(ORDER, "the kernel of this launch could not be told", node)

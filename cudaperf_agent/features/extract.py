@@ -2,69 +2,91 @@
 
 from __future__ import annotations
 
-from cudaperf_agent.features.assemble import assemble, launch_of
-from cudaperf_agent.features.clang_cuda import SourceTooComplex, Unit
-from cudaperf_agent.features.expressions import Budget
-from cudaperf_agent.features.functions import Definitions
-from cudaperf_agent.features.model import LIMITS, ORDER, Features, Gap, Launch, Limits
-from cudaperf_agent.features.reach import (
-    KernelUse,
-    find_entries,
-    merge_launches,
-    sort_functions,
-    walk_host,
-    walk_kernel,
-)
-from cudaperf_agent.features.recorder import Recorder
+import atexit
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from cudaperf_agent.features.model import LIMITS, ORDER, Features, Gap, Limits
+from cudaperf_agent.features.worker import Worker
+
+_OUTSIDE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(_next)?[ \t]*["<][ \t]*(/|[^">\n]*\.\.)[^\n]*', re.MULTILINE)
+_PIECE_END = re.compile(r"[;{},]|(?<!\\)\n(?=\s*#)")
 
 
-def extract_cuda(source: str, *, entry: str | None = None, limits: Limits = LIMITS) -> Features:
-    """φ(y) of CUDA text, in this process."""
-    gaps: list[Gap] = []
-    flags: list[str] = []
-    host = Recorder()
-    kernels: list[Recorder] = []
-    launches: list[Launch] = []
-    budget = Budget(limits)
-    try:
-        unit = Unit(source, limits)
-        for message, line in unit.errors:
-            gaps.append(Gap(ORDER, f"does not parse: {message}", line or None))
-        definitions = Definitions()
-        functions = sort_functions(unit)
-        names = (entry, f"{entry}_device") if entry else ()
-        entries = find_entries(functions, names)
-        host = walk_host(entries, definitions, budget)
-        launches = [launch_of(site) for site in host.launches]
-        uses = merge_launches(host.launches, definitions)
-        if not functions.host and functions.kernels:
-            flags.append("no host code: all kernels count")
-            found = [definitions.of(k) for k in functions.kernels]
-            nothing = (None, None, None)
-            uses = tuple(KernelUse(d, nothing, nothing, (None,) * len(d.parameters)) for d in found if d is not None)
-            gaps.append(Gap(("occ", "kernels", "tpb"), "no launch in the source"))
-        elif not launches:
-            gaps.append(Gap(ORDER, "no launch is reachable from the entry"))
-        for use in uses:
-            kernels.append(walk_kernel(use, definitions, budget))
-    except SourceTooComplex as stop:
-        gaps.append(Gap(ORDER, f"not read to the end: {stop}"))
-    except RecursionError:
-        gaps.append(Gap(ORDER, "not read to the end: nested too deeply"))
-    gaps += [g for r in (host, *kernels) for g in r.gaps]
-    return assemble(host, kernels, launches, gaps, flags)
-
-
-def extract(source: str, *, ptxas: str | None = None, entry: str | None = None, limits: Limits = LIMITS) -> Features:
-    """φ(y) of a candidate.
+def extract(source: str, *, ptxas: str | None = None, entry: str | None = None) -> Features:
+    """φ(y) of a candidate, parsed in a child process that a bad source cannot take us down with.
 
     Args:
         source: CUDA, or Python that holds CUDA in strings. Lines in the result are of this text.
         ptxas: What ``ptxas -v`` printed about it, for the extended set.
         entry: The entry's name, if known; else it is found.
-        limits: Bounds on time and size.
 
     Returns:
         The features; a source that does not parse gives what could be told, with gaps that name what is missing.
+
+    Raises:
+        BackendUnavailable: The child cannot be started: the installation is broken, not the source.
     """
-    return extract_cuda(source, entry=entry, limits=limits)
+    refused = too_complex(source)
+    if refused:
+        return nothing(refused)
+    answer = _worker().ask({"source": source, "ptxas": ptxas, "entry": entry})
+    return nothing(answer.reason) if answer.features is None else Features.from_dict(answer.features)
+
+
+@lru_cache(maxsize=1)
+def _worker() -> Worker:
+    worker = Worker()
+    atexit.register(worker.close)
+    return worker
+
+
+def too_complex(source: str, limits: Limits = LIMITS) -> str:
+    """Why a source is not handed to the parser at all, ``""`` if it is."""
+    if len(source) > limits.source_bytes:
+        return f"longer than {limits.source_bytes} characters"
+    longest = max((len(part) for part in _PIECE_END.split(source)), default=0)
+    if longest > limits.statement_bytes:
+        return f"one expression is longer than {limits.statement_bytes} characters"
+    return ""
+
+
+def nothing(reason: str) -> Features:
+    """Features of a source of which nothing could be told."""
+    return Features(dict.fromkeys(ORDER, 0.0), gaps=(Gap(ORDER, reason),))
+
+
+def extract_here(
+    source: str, *, ptxas: str | None = None, entry: str | None = None, limits: Limits = LIMITS
+) -> Features:
+    """`extract` within this process: no start-up, but a source that crashes the parser crashes the caller."""
+    from cudaperf_agent.features.analysis import analyse
+    from cudaperf_agent.features.ptxas import parse_ptxas
+    from cudaperf_agent.features.pysource import embedded_cuda, is_python
+
+    refused = too_complex(source, limits)
+    if refused:
+        return nothing(refused)
+    resources = parse_ptxas(ptxas) if ptxas else ()
+    source = source.replace("\0", " ")
+    outside = [source.count("\n", 0, m.start()) + 1 for m in _OUTSIDE_INCLUDE.finditer(source)]
+    if outside:
+        source = _OUTSIDE_INCLUDE.sub("", source)
+        found = extract_here(source, ptxas=ptxas, entry=entry, limits=limits)
+        gaps = tuple(Gap(ORDER, "an #include of a path outside of the source is not followed", n) for n in outside)
+        return replace(found, gaps=gaps + found.gaps)
+    if not is_python(source):
+        return analyse(source, entries=_entries(entry), resources=resources, limits=limits)
+    embedded = embedded_cuda(source)
+    if embedded is None:
+        return nothing("the Python around the CUDA does not parse")
+    found = analyse(embedded.text, entries=_entries(entry) or embedded.entries, resources=resources, limits=limits)
+    gaps = tuple(Gap(ORDER, "CUDA in an f-string is not read", line) for line in embedded.gaps)
+    if not embedded.text.strip():
+        gaps += (Gap(ORDER, "no CUDA in the strings of this Python source"),)
+    return replace(found, gaps=gaps + found.gaps)
+
+
+def _entries(entry: str | None) -> tuple[str, ...]:
+    return (f"{entry}_device", entry) if entry else ()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cudaperf_agent.features.clang_cuda import K, Node
+from cudaperf_agent.features.clang_cuda import Node
+from cudaperf_agent.features.cursor_kinds import K
 from cudaperf_agent.features.libclang import Cursor, is_null, library
 
 LOOPS = frozenset({K.FOR, K.WHILE, K.DO, K.FOR_RANGE})
@@ -81,9 +84,9 @@ class Definitions:
                 template = library().clang_getSpecializedCursorTemplate(cursor)
                 if is_null(template):
                     return None
-        if not node.unit.in_source(cursor):
+        if node.kind != K.LAMBDA and not node.unit.in_source(cursor):
             return None
-        tree = node.unit.tree(Node(cursor, cursor._kind_id, node.unit))
+        tree = node if node.kind == K.LAMBDA else node.unit.tree(Node(cursor, cursor._kind_id, node.unit))
         body = next((c for c in tree.children if c.kind == K.COMPOUND), None)
         if body is None and node.kind != K.LAMBDA:
             template = library().clang_getSpecializedCursorTemplate(cursor)
@@ -96,13 +99,18 @@ class Definitions:
         return Definition(node.spelling, tree, parameters, body, self._index_variables(tree))
 
     def _index_variables(self, tree: Node) -> frozenset[int]:
-        """Integer variables that flow into an address or into the control of a loop, directly or through others."""
+        """Integer variables that only steer: those that flow into an address or the control of a loop, directly or
+        through others, and those that are used in branch conditions alone."""
         feeds: dict[int, list[Node]] = {}
         integers: set[int] = set()
         seeds: list[Node] = []
+        conditions: list[Node] = []
+        uses: Counter[int] = Counter()
         for node in tree.walk():
             kind = node.kind
-            if kind in (K.VAR, K.PARM):
+            if kind == K.DECL_REF:
+                uses[node.target_key] += 1
+            elif kind in (K.VAR, K.PARM):
                 if node.type().sort == "int":
                     integers.add(node.key)
                     feeds.setdefault(node.key, []).extend(node.children)
@@ -111,6 +119,8 @@ class Definitions:
             elif kind in (K.FOR, K.WHILE, K.DO):
                 body = node.children[0] if kind == K.DO else node.children[-1]
                 seeds.extend(c for c in node.children if c is not body)
+            elif kind in _BRANCHES:
+                conditions.extend(node.children[:1])
             elif kind in (K.BINARY, K.COMPOUND_ASSIGN):
                 operator = node.operator
                 if operator in ("+", "-", "+=", "-=") and node.type().sort == "pointer":
@@ -118,19 +128,18 @@ class Definitions:
                 if operator.endswith("=") and operator not in ("==", "!=", "<=", ">=") and node.children:
                     target = node.children[0]
                     if target.kind == K.DECL_REF:
+                        uses[target.target_key] -= 1
                         feeds.setdefault(target.target_key, []).append(node.children[1])
             elif kind == K.CALL:
                 seeds.extend(self._index_arguments(node))
-        found: set[int] = set()
+        tested = Counter(key for c in conditions for key in _references(c) if key in integers)
+        seeds.extend(n for key, count in tested.items() if count >= uses[key] for n in feeds.get(key, ()))
+        found = {key for key, count in tested.items() if count >= uses[key]}
         while seeds:
-            for node in seeds.pop().walk():
-                if node.kind == K.DECL_REF:
-                    key = node.target_key
-                    if key in integers and key not in found:
-                        found.add(key)
-                        seeds.extend(feeds.get(key, ()))
-                elif node.kind == K.VAR and node.key in integers and node.key not in found:
-                    found.add(node.key)
+            for key in _references(seeds.pop()):
+                if key in integers and key not in found:
+                    found.add(key)
+                    seeds.extend(feeds.get(key, ()))
         return frozenset(found)
 
     def _index_arguments(self, call: Node) -> list[Node]:
@@ -142,6 +151,15 @@ class Definitions:
             return []
         arguments = arguments_of(call)
         return [a for p, a in zip(definition.parameters, arguments, strict=False) if a and p.key in definition.index]
+
+
+def _references(node: Node) -> Iterator[int]:
+    """Keys of the variables that are named or declared below a node."""
+    for part in node.walk():
+        if part.kind == K.DECL_REF:
+            yield part.target_key
+        elif part.kind == K.VAR:
+            yield part.key
 
 
 def arguments_of(call: Node) -> list[Node | None]:

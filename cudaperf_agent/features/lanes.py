@@ -1,4 +1,4 @@
-"""What neighbouring threads see: the stride of an address along `threadIdx.x`, and whether a condition splits a warp."""
+"""What neighbouring threads see: the stride of an address along `threadIdx.x`, whether a condition splits a warp."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Stride:
     text: str
 
 
-def stride_along_x(offset: Poly, space: Space) -> Stride:
-    """How far apart in bytes two neighbours in `threadIdx.x` are.
+def stride_along_x(offset: Poly, space: Space, unit: int) -> Stride:
+    """How far apart two neighbours in `threadIdx.x` are: a number in bytes, a formula in units of `unit` bytes.
 
     What is linear is differentiated; where ``/``, ``%``, ``min`` and the like take part, the most frequent distance
     within a warp is taken, over several draws of all that is unknown.
@@ -46,7 +46,11 @@ def stride_along_x(offset: Poly, space: Space) -> Stride:
         slope[rest] = slope.get(rest, 0) + c
     derivative = Poly(slope)
     value = derivative.constant
-    return Stride(abs(value), str(abs(value))) if value is not None else Stride(None, str(derivative))
+    if value is not None:
+        return Stride(abs(value), str(abs(value)))
+    if all(c % unit == 0 for c in derivative.terms.values()):
+        return Stride(None, str(Poly({m: c // unit for m, c in derivative.terms.items()})))
+    return Stride(None, f"({derivative}) bytes")
 
 
 def _sampled_stride(offset: Poly, space: Space) -> Stride:

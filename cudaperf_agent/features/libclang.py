@@ -52,6 +52,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "clang_EvalResult_dispose": (None, [ctypes.c_void_p]),
     "clang_getCursorLocation": (_Location, [Cursor]),
     "clang_Location_isFromMainFile": (ctypes.c_int, [_Location]),
+    "clang_getFile": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]),
     "clang_getCursorExtent": (_Range, [Cursor]),
     "clang_getRangeStart": (_Location, [_Range]),
     "clang_getRangeEnd": (_Location, [_Range]),

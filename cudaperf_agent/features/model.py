@@ -14,7 +14,7 @@ class Evidence:
     """One thing in the source that a feature was computed from.
 
     Attributes:
-        feature: Which of `ORDER` it belongs to (an access serves ``coal``, ``ai`` and ``gmem``: it is listed as ``coal``).
+        feature: Which of `ORDER` it belongs to; an access serves ``coal``, ``ai``, ``gmem`` and is listed as ``coal``.
         line, column: 1-based place in the source that was handed in.
         text: The source text there, one line, shortened.
         weight: 10^min(loop depth, 2), or 10 for a copy inside a host loop.
@@ -52,6 +52,7 @@ class Access:
         address: The index as a formula in bytes.
         warp_rows: Rows that a warp touches through `threadIdx.y` when a block is narrower than a warp, as stride
             in bytes; `None` if not known or not so.
+        vector: Whether several values move as one (``float4`` and the like).
     """
 
     line: int
@@ -69,6 +70,7 @@ class Access:
     root: str
     address: str
     warp_rows: int | None = None
+    vector: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,28 @@ class Features:
         """Plain JSON-ready values."""
         return {**asdict(self), "missing": list(self.missing)}
 
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Features:
+        """The inverse of `to_dict`, also after a round through JSON."""
+        launches = [
+            Launch(**{**site, "block": _three(site["block"]), "grid": _three(site["grid"])})
+            for site in data["launches"]
+        ]
+        return cls(
+            values=dict(data["values"]),
+            evidence=tuple(Evidence(**e) for e in data["evidence"]),
+            gaps=tuple(Gap(tuple(g["features"]), g["reason"], g["line"]) for g in data["gaps"]),
+            flags=tuple(data["flags"]),
+            accesses=tuple(Access(**a) for a in data["accesses"]),
+            launches=tuple(launches),
+            extended=dict(data["extended"]),
+        )
+
+
+def _three(extents: Any) -> tuple[int | None, int | None, int | None]:
+    x, y, z = extents
+    return x, y, z
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -162,8 +186,12 @@ class Limits:
     Attributes:
         seconds: Wall time of one extraction.
         source_bytes: Longest source that is read.
-        statement_bytes: Longest stretch without ``;``, ``{``, ``}`` or ``,`` (a deep expression overflows a parser's stack).
+        statement_bytes: Longest stretch without ``;``, ``{``, ``}``, ``,`` or line of directive: a deep expression
+            overflows a parser's stack.
         nodes: Most syntax nodes that are kept.
+        start_seconds: Wall time that the parsing process may take to start.
+        answer_seconds: Wall time after which the parsing process is given up.
+        memory_bytes: Address space of the parsing process.
         steps: Most nodes that are walked, inlining counted each time.
         inline_depth: Deepest chain of inlined calls.
         loop_weight_depth: Depth at which the weight 10^depth stops growing [ours].
@@ -174,6 +202,9 @@ class Limits:
     statement_bytes: int = 4_000
     nodes: int = 60_000
     steps: int = 120_000
+    start_seconds: float = 20.0
+    answer_seconds: float = 4.0
+    memory_bytes: int = 3 << 30
     inline_depth: int = 12
     loop_weight_depth: int = 2
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cudaperf_agent.features.clang_cuda import K, Node, Unit
-from cudaperf_agent.features.expressions import Budget
+from cudaperf_agent.features.clang_cuda import Node, Unit
+from cudaperf_agent.features.cursor_kinds import K
+from cudaperf_agent.features.environment import Budget
 from cudaperf_agent.features.functions import Definition, Definitions
 from cudaperf_agent.features.libclang import library
 from cudaperf_agent.features.recorder import LaunchSite, Recorder
@@ -138,13 +139,11 @@ def _common(extents: list[tuple[int | None, int | None, int | None]]) -> tuple[i
     return x, y, z
 
 
-def walk_kernel(use: KernelUse, definitions: Definitions, budget: Budget) -> Recorder:
+def walk_kernel(use: KernelUse, recorder: Recorder, definitions: Definitions, budget: Budget) -> None:
     """Walk one kernel and note what it does."""
     space = Space(use.block, use.grid)
-    recorder = Recorder(kernel=use.definition.name)
     walker = Walker(space, recorder, definitions, budget)
     for parameter, argument in zip(use.definition.parameters, use.arguments, strict=False):
         if argument is not None and parameter.type().sort == "int":
             walker.variables[parameter.key] = argument
     walker.kernel(use.definition)
-    return recorder

@@ -50,7 +50,16 @@ class Recorder:
     tensor: int = 0
 
     def access(
-        self, node: Node, pointer: Pointer, width: int, unit: int, store: bool, depth: int, weight: int, space: Space
+        self,
+        node: Node,
+        pointer: Pointer,
+        width: int,
+        unit: int,
+        vector: bool,
+        store: bool,
+        depth: int,
+        weight: int,
+        space: Space,
     ) -> None:
         """Note one load or store.
 
@@ -59,6 +68,7 @@ class Recorder:
             pointer: The address.
             width: Bytes moved.
             unit: Bytes that one machine access moves; a struct that is not aligned to its size goes member by member.
+            vector: Whether several values move as one.
             store: Whether it writes.
             depth: Loops around it.
             weight: Its weight.
@@ -66,7 +76,7 @@ class Recorder:
         """
         if pointer.space not in ("global", "shared"):
             return
-        stride = stride_along_x(pointer.offset, space)
+        stride = stride_along_x(pointer.offset, space, unit)
         elements = None if stride.size is None else -(-stride.size // unit)
         text = stride.text if stride.size is None else str(elements)
         place = node.place()
@@ -83,7 +93,7 @@ class Recorder:
                 space=pointer.space,
                 store=store,
                 stride=elements,
-                stride_text=_in_elements(text, stride.size, unit),
+                stride_text=text,
                 stride_bytes=stride.size,
                 width=width,
                 weight=weight,
@@ -91,6 +101,7 @@ class Recorder:
                 root=pointer.root,
                 address=str(pointer.offset),
                 warp_rows=rows,
+                vector=vector,
             )
         )
 
@@ -122,18 +133,3 @@ class Recorder:
         line = node.place().line if node is not None else None
         if not any(g.reason == reason and g.line == line for g in self.gaps):
             self.gaps.append(Gap(features, reason, line))
-
-
-def _in_elements(text: str, size: int | None, unit: int) -> str:
-    """A symbolic stride of bytes as one of elements: ``4*ld`` of a float becomes ``ld``."""
-    if size is not None or "*" not in text or " " in text:
-        return text
-    head, _, rest = text.partition("*")
-    try:
-        factor = int(head)
-    except ValueError:
-        return text
-    if factor % unit:
-        return text
-    factor //= unit
-    return rest if factor == 1 else f"{factor}*{rest}"

@@ -11,6 +11,8 @@ X, Y, Z = 1, 2, 4
 """Bits of a mask: along which dimension of the thread index a value may vary."""
 ANY_THREAD = X | Y | Z
 _MOST_TERMS = 48
+_LONGEST_NAME = 80
+_WRAP = 1 << 64
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 
 
@@ -108,12 +110,16 @@ class Poly:
         return self.terms == other.terms
 
     def atoms(self) -> Iterator[Atom]:
-        """Every atom, those inside formulas too, some more than once."""
-        for monomial in self.terms:
-            for atom in monomial:
-                yield atom
-                for argument in atom.arguments:
-                    yield from argument.atoms()
+        """Every atom once, those inside formulas too."""
+        seen: set[int] = set()
+        waiting: list[Poly] = [self]
+        while waiting:
+            for monomial in waiting.pop().terms:
+                for atom in monomial:
+                    if atom.serial not in seen:
+                        seen.add(atom.serial)
+                        waiting.extend(atom.arguments)
+                        yield atom
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Lowest and highest value, `None` where not known."""
@@ -220,6 +226,8 @@ class Space:
             for argument in arguments:
                 mask |= argument.mask
             inner = f" {operator} ".join(f"({a})" if len(a.terms) > 1 else str(a) for a in arguments)
+            if len(inner) > _LONGEST_NAME:
+                inner = inner[:_LONGEST_NAME] + "..."
             self._made += 1
             atom = Atom(f"({inner})", "formula", mask, self._made, operator, arguments, low, high)
             known = Poly({(atom,): 1})
@@ -352,36 +360,56 @@ def evaluate(value: Poly, given: Mapping[Atom, Any], lanes: int) -> Any:
         given: Arrays or numbers for atoms that are no formulas.
         lanes: Length of the arrays.
     """
-    total = np.zeros(lanes, dtype=np.int64)
-    for monomial, c in value.terms.items():
-        product: Any = c
-        for atom in monomial:
-            product = product * (given[atom] if not atom.operator else _formula_value(atom, given, lanes))
-        total = total + product
-    return total
+    return _Evaluation(given, lanes).poly(value)
 
 
-def _formula_value(atom: Atom, given: Mapping[Atom, Any], lanes: int) -> Any:
-    values = [evaluate(a, given, lanes) for a in atom.arguments]
+class _Evaluation:
+    """Evaluates polynomials; a formula that occurs more than once is computed once."""
+
+    def __init__(self, given: Mapping[Atom, Any], lanes: int) -> None:
+        self._given = given
+        self._lanes = lanes
+        self._formulas: dict[int, Any] = {}
+
+    def poly(self, value: Poly) -> Any:
+        total = np.zeros(self._lanes, dtype=np.int64)
+        for monomial, c in value.terms.items():
+            product: Any = np.int64(c % _WRAP - (_WRAP if c % _WRAP >= _WRAP // 2 else 0))
+            for atom in monomial:
+                product = product * (self._formula(atom) if atom.operator else self._given[atom])
+            total = total + product
+        return total
+
+    def _formula(self, atom: Atom) -> Any:
+        known = self._formulas.get(atom.serial)
+        if known is None:
+            known = _apply(atom.operator, [self.poly(a) for a in atom.arguments])
+            self._formulas[atom.serial] = known
+        return known
+
+
+def _apply(operator: str, values: list[Any]) -> Any:
     a = values[0]
-    if atom.operator == "!":
+    if operator == "!":
         return (a == 0).astype(np.int64)
-    if atom.operator == "?:":
+    if operator == "?:":
         return np.where(a != 0, values[1], values[2])
     b = values[1]
-    if atom.operator in ("/", "%"):
+    if operator in ("/", "%"):
         b = np.where(b == 0, 1, b)
-        return a // b if atom.operator == "/" else a % b
-    if atom.operator in ("<<", ">>"):
+        return a // b if operator == "/" else a % b
+    if operator in ("<<", ">>"):
         b = np.clip(b, 0, 31)
-        return a << b if atom.operator == "<<" else a >> b
-    if atom.operator == "&&":
+        return a << b if operator == "<<" else a >> b
+    if operator == "&&":
         return ((a != 0) & (b != 0)).astype(np.int64)
-    if atom.operator == "||":
+    if operator == "||":
         return ((a != 0) | (b != 0)).astype(np.int64)
-    table: dict[str, Any] = {
-        "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "min": np.minimum,
-        "max": np.maximum, "<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal,
-        "==": np.equal, "!=": np.not_equal,
-    }  # fmt: skip
-    return table[atom.operator](a, b).astype(np.int64)
+    return _UFUNCS[operator](a, b).astype(np.int64)
+
+
+_UFUNCS: dict[str, Any] = {
+    "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "min": np.minimum,
+    "max": np.maximum, "<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal,
+    "==": np.equal, "!=": np.not_equal,
+}  # fmt: skip

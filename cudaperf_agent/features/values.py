@@ -1,4 +1,4 @@
-"""What an expression can be worth to the analysis: an integer formula, a pointer, a record, a function, or just a mask."""
+"""What an expression can be worth to the analysis: an integer formula, a pointer, a record, a function, a mask."""
 
 from __future__ import annotations
 
@@ -59,6 +59,17 @@ class Alias:
 
 
 Value = Poly | Pointer | Record | Function | Other
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A variable that lies in memory that others see: reading it is a load."""
+
+    pointer: Pointer
+
+
+Binding = Value | Alias | Stored
+"""What a variable stands for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,10 +142,11 @@ def struct_spelling(ctype: Any) -> str:
     return " ".join(words)
 
 
-CPP_KEYWORDS = frozenset(
+_CPP_KEYWORDS = (
     "alignas and and_eq asm bitand bitor catch class compl concept const_cast constexpr decltype delete dynamic_cast "
     "explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
     "protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true try "
-    "typeid typename using virtual wchar_t xor xor_eq bool char16_t char32_t".split()  # noqa: SIM905 - sixty words read better so
+    "typeid typename using virtual wchar_t xor xor_eq bool char16_t char32_t"
 )
+CPP_KEYWORDS = frozenset(_CPP_KEYWORDS.split())
 """Words that are names in C and keywords in C++, CUDA's language."""

@@ -23,6 +23,8 @@ CHECK_LIMITS = Limits(seconds=30.0)
 _UNDEFINED = re.compile(r"^(?P<file>.+?):(?P<line>\d+):\d+: runtime error: (?P<message>.*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (?P<message>[\w-]+)")
 _FRAME = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in \S+ (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
+_OUR_FAILURES = (70, 71, 126, 127)  # of the runner (a bad request, no library) and of `env` (no runner)
+_PLAIN_FILL = 0x3F  # as a float of any width a harmless number: not a NaN that the C never made
 _OPTIONS = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
 
 
@@ -36,7 +38,8 @@ class Finding:
         message: What happened, without the place.
         case: Name of the case.
         line: 1-based line of the C, where it is known.
-        parameter: The buffer whose end was passed, if it was a parameter's.
+        parameter: The buffer that was left, if it was a parameter's.
+        index: The element of it that was meant, negative before its start.
     """
 
     kind: Literal["bounds", "undefined", "crash", "timeout", "memory"]
@@ -44,6 +47,7 @@ class Finding:
     case: str
     line: int | None = None
     parameter: str | None = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,25 +63,27 @@ async def run_checked(
 ) -> CheckedRun:
     """Call the C's checked build for each case until one is not legal.
 
-    What it does not see: reads of uninitialised variables, and reads just before a buffer within its first 8 bytes.
+    Buffers end at a guard page; then all is run again with buffers that begin at one. What neither sees: reads of
+    uninitialised variables, and accesses that jump over a guard page into memory that happens to be there.
 
     Raises:
         InputRefused: gcc does not compile the C.
-        BackendUnavailable: There is no gcc, or it has no sanitizers.
+        BackendUnavailable: There is no gcc, it has no sanitizers, or the runner does not work here.
     """
     library = await require_library(task, Build.CHECKED)
-    run = await _call(library, task, cases, wrap, limits, _OPTIONS)
+    run = await _call(library, task, cases, wrap, limits)
     outputs = tuple(outputs_by_name(task, outcome.outputs) for outcome in run.outcomes)
     if len(outputs) == len(cases):
-        return CheckedRun(outputs, None)
+        left = await run_guarded(task, cases, wrap=wrap, limits=limits, left=True)
+        if left.fault is None:
+            return CheckedRun(outputs, None)
+        done = len(left.outcomes)
+        finding = await _explained(library, task, cases[done], left.fault, wrap, limits, left=True)
+        return CheckedRun(outputs[:done], finding)
     culprit = cases[len(outputs)]
-    words = run.child.stderr.decode("utf-8", "replace")
     if run.fault is not None:
-        # The runner's own handler names the buffer; the sanitizer's, in a second run, names the line.
-        again = await _call(library, task, [culprit], wrap, limits, f"{_OPTIONS}:handle_segv=2:handle_sigbus=2")
-        words = again.child.stderr.decode("utf-8", "replace")
-        return CheckedRun(outputs, _of_fault(task, culprit, run.fault, _own_line(task, words)))
-    return CheckedRun(outputs, _of_child(task, culprit.name, run.child, words))
+        return CheckedRun(outputs, await _explained(library, task, culprit, run.fault, wrap, limits))
+    return CheckedRun(outputs, _of_child(task, culprit.name, run.child, run.child.stderr.decode("utf-8", "replace")))
 
 
 async def check_program(
@@ -95,23 +101,41 @@ async def check_program(
 
 
 async def run_guarded(
-    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS
+    task: Task, cases: Sequence[Case], *, wrap: Wrap | None = None, limits: Limits = CHECK_LIMITS, left: bool = False
 ) -> NativeRun:
-    """Call the plain build between guard pages: fast, and a fault names the buffer and the byte."""
+    """Call the plain build with buffers that end (or, `left`, begin) at a guard page: a fault names buffer and byte."""
     library = await require_library(task, Build.PLAIN)
-    return await call_native(library, [native_arguments(task, case) for case in cases], limits=limits, wrap=wrap)
+    calls = [native_arguments(task, case) for case in cases]
+    env = {"CUDAPERF_PLACE_LEFT": "1"} if left else {}
+    return await call_native(library, calls, limits=limits, wrap=wrap, env=env)
 
 
 async def _call(
-    library: Path, task: Task, cases: Sequence[Case], wrap: Wrap | None, limits: Limits, options: str
+    library: Path,
+    task: Task,
+    cases: Sequence[Case],
+    wrap: Wrap | None,
+    limits: Limits,
+    options: str = _OPTIONS,
+    left: bool = False,
 ) -> NativeRun:
     def preloaded(argv: list[str], folder: Path) -> list[str]:
         # Inside the sandbox, so that the sanitizer is loaded into the runner and into nothing around it.
-        inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *argv]
+        placed = ["CUDAPERF_PLACE_LEFT=1"] if left else []
+        inner = ["/usr/bin/env", f"LD_PRELOAD={_asan_runtime()}", f"ASAN_OPTIONS={options}", *placed, *argv]
         return wrap(inner, folder) if wrap else inner
 
-    calls = [native_arguments(task, case) for case in cases]
+    calls = [native_arguments(task, case, fill=_PLAIN_FILL) for case in cases]
     return await call_native(library, calls, limits=limits, wrap=preloaded)
+
+
+async def _explained(
+    library: Path, task: Task, case: Case, fault: Fault, wrap: Wrap | None, limits: Limits, left: bool = False
+) -> Finding:
+    """A fault in words: the runner's own handler names the buffer; the sanitizer's, in a second run, names the line."""
+    options = f"{_OPTIONS}:handle_segv=2:handle_sigbus=2"
+    again = await _call(library, task, [case], wrap, limits, options, left)
+    return _of_fault(task, case, fault, _own_line(task, again.child.stderr.decode("utf-8", "replace")))
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +160,7 @@ def _of_fault(task: Task, case: Case, fault: Fault, line: int | None) -> Finding
     count = int(case.values[parameter.name].size)
     index = fault.offset // size
     place = f"`{parameter.name}[{index}]`, but `{parameter.name}` has {count} element{'' if count == 1 else 's'}"
-    return Finding("bounds", f"the C {verb} {place}", case.name, line, parameter.name)
+    return Finding("bounds", f"the C {verb} {place}", case.name, line, parameter.name, index)
 
 
 def _of_child(task: Task, case: str, child: ChildResult, words: str) -> Finding:
@@ -150,6 +174,11 @@ def _of_child(task: Task, case: str, child: ChildResult, words: str) -> Finding:
     address = _ADDRESS.search(words)
     if address:
         return Finding("bounds", f"the C has a {address['message']}", case, _own_line(task, words))
+    if child.returncode in _OUR_FAILURES:
+        raise BackendUnavailable(
+            f"the C could not be run: {words.strip()[-300:] or child.returncode}",
+            hint="Run `cudaperf doctor`: the sanitizers, the sandbox or the cache folder do not work here.",
+        )
     ended = f"signal {-child.returncode}" if child.returncode < 0 else f"status {child.returncode}"
     return Finding("crash", f"the C ends the process with {ended}", case)
 

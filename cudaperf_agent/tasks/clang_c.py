@@ -10,7 +10,6 @@ import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +19,48 @@ STANDARD = "gnu17"
 _EVAL_INT, _EVAL_FLOAT = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
 class Unit:
     """A parsed file.
 
     Attributes:
         source: The text that was parsed.
         path: Its name in messages.
-        cursor: libclang's cursor of the translation unit (keeps the unit alive).
+        cursor: libclang's cursor of the whole unit.
+        declarations: libclang cursors of all declarations, headers' included, in order.
+        macros: Cursors of the macro definitions by name, the last of each.
     """
 
-    source: str
-    path: str
-    cursor: Any
+    def __init__(self, source: str, path: str, cursor: Any) -> None:
+        from clang.cindex import CursorKind
+
+        self.source = source
+        self.path = path
+        self.cursor = cursor
+        self.declarations: list[Any] = []
+        self.macros: dict[str, Any] = {}
+        for child in cursor.get_children():
+            kind = child.kind
+            if kind == CursorKind.MACRO_DEFINITION:
+                self.macros[child.spelling] = child
+            elif not kind.is_preprocessing():
+                self.declarations.append(child)
 
     def at(self, line: int | None) -> str:
         """``file:line`` for an error."""
         return f"{self.path}:{line}" if line else self.path
 
     def top_level(self) -> list[Any]:
-        """Declarations and macro definitions that are written in the file itself, in order."""
-        return [c for c in self.cursor.get_children() if in_file(c, self.path)]
+        """The declarations that are written in the file itself rather than in a header."""
+        return [c for c in self.declarations if (file := c.location.file) is not None and file.name == self.path]
+
+    @functools.cached_property
+    def declared_functions(self) -> dict[str, Any]:
+        """The first declaration of each function, by name."""
+        found: dict[str, Any] = {}
+        for cursor in self.declarations:
+            if cursor.kind.name == "FUNCTION_DECL":
+                found.setdefault(cursor.spelling, cursor)
+        return found
 
 
 def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: Sequence[str] = ()) -> Unit:
@@ -58,6 +78,7 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
     from clang.cindex import Diagnostic, Index, TranslationUnit, TranslationUnitLoadError
 
     arguments = ["-x", "c", f"-std={STANDARD}", "-fno-spell-checking", "-Wno-everything"]
+    arguments += ["-Werror=implicit-function-declaration", "-Werror=implicit-int"]
     for folder in system_includes():
         arguments += ["-isystem", folder]
     arguments += [f"-I{folder}" for folder in include_dirs]
@@ -67,9 +88,10 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
         unit = Index.create().parse(path, args=arguments, unsaved_files=[(path, source)], options=options)
     except TranslationUnitLoadError as error:
         raise InputRefused("clang cannot read the file as C", where=path, hint="Pass a C source file.") from error
-    for diagnostic in unit.diagnostics:
-        if diagnostic.severity >= Diagnostic.Error:
-            raise _refusal(diagnostic, path)
+    errors = [d for d in unit.diagnostics if d.severity >= Diagnostic.Error]
+    if errors:
+        # A broken line often has a missing declaration too; what does not parse is said first.
+        raise _refusal(next((d for d in errors if "undeclared function" not in d.spelling), errors[0]), path)
     return Unit(source, path, unit.cursor)
 
 
@@ -109,10 +131,11 @@ def system_includes() -> tuple[str, ...]:
     return tuple(folder for folder in folders if Path(folder).is_dir())
 
 
-def in_file(cursor: Any, path: str) -> bool:
-    """Whether a cursor is written in the main file rather than in a header."""
-    file = cursor.location.file
-    return file is not None and file.name == path
+def in_system_header(cursor: Any) -> bool:
+    """Whether a cursor is written in a header of the compiler or the system."""
+    from clang.cindex import conf
+
+    return bool(conf.lib.clang_Location_isInSystemHeader(cursor.location))
 
 
 @functools.cache

@@ -108,7 +108,7 @@ def parse_clauses(text: str, path: str, line: int | None) -> list[Clause]:
         line: Line on which `text` starts; `None` from a spec.
     """
     clauses = []
-    for part, offset in _split(text, ";"):
+    for part, offset in split(text, ";"):
         if part.strip():
             lead = len(part) - len(part.lstrip())
             at = None if line is None else line + text.count("\n", 0, offset + lead)
@@ -116,7 +116,8 @@ def parse_clauses(text: str, path: str, line: int | None) -> list[Clause]:
     return clauses
 
 
-def _split(text: str, separator: str) -> Iterator[tuple[str, int]]:
+def split(text: str, separator: str) -> Iterator[tuple[str, int]]:
+    """The parts of `text` between separators outside brackets, each with its offset."""
     depth, start = 0, 0
     for index, char in enumerate(text):
         if char in "([":
@@ -147,7 +148,7 @@ def parse_clause(text: str, path: str, line: int | None) -> Clause:
             )
         return Clause("setup", line, call=rest)
     if word == "stdin" and rest and not rest.startswith(("in ", "[")):
-        items = tuple(_item(part.strip(), where, line) for part, _ in _split(rest, ","))
+        items = tuple(_item(part.strip(), where, line) for part, _ in split(rest, ","))
         return Clause("stdin", line, items=items)
     return _about_parameter(text, where, line)
 

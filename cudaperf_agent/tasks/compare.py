@@ -88,8 +88,10 @@ def compare_part(part: Part, got: Value) -> PartResult:
         for other in part.others:
             wrong &= got != other
         count = int(np.count_nonzero(wrong))
-        if count and count <= part.slack:
-            return PartResult(count / part.slack, np.zeros(got.shape, bool), None)
+        unsure = part.unsure is not None and not (wrong & ~part.unsure).any()
+        most = max(part.slack, part.floor if unsure else 0)
+        if count and count <= most:
+            return PartResult(count / most, np.zeros(got.shape, bool), None)
         return PartResult(np.inf if count else 0.0, wrong, None)
     with np.errstate(all="ignore"):
         finite = np.isfinite(part.reference)
@@ -101,6 +103,11 @@ def compare_part(part: Part, got: Value) -> PartResult:
         # Not finite: the very same infinity, or a NaN for a NaN; nothing else, and nowhere else.
         same = (got == part.reference) | (np.isnan(got) & np.isnan(part.reference))
         wrong = np.where(finite, ~np.isfinite(got) | ~(errors <= part.allowed), ~same)
+        for other in part.undecided:
+            split = np.isfinite(other) != finite
+            near = np.abs(got.astype(np.longdouble) - other.astype(np.longdouble)) <= part.share * np.abs(other)
+            alike = np.where(np.isfinite(other), near, (got == other) | (np.isnan(got) & np.isnan(other)))
+            wrong &= ~(split & alike)
         ratio = np.where(finite & np.isfinite(got), errors / np.maximum(part.allowed, np.finfo(np.float64).tiny), 0)
         ratio = np.where(wrong & ~(finite & np.isfinite(got)), np.inf, ratio)
     return PartResult(float(ratio.max()) if ratio.size else 0.0, wrong, errors)

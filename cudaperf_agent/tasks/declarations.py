@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cudaperf_agent.tasks.c_types import object_type
-from cudaperf_agent.tasks.clang_c import Unit, is_function_macro
+from cudaperf_agent.tasks.clang_c import Unit, in_system_header
 from cudaperf_agent.tasks.model import CType, Parameter, Table, TypeKind
+from cudaperf_agent.tasks.refuse import changed_variables
 from cudaperf_agent.tasks.syntax import CFile, Function
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_HEADERS = {
+    "stddef.h": {"size_t", "ptrdiff_t", "NULL"},
+    "stdint.h": {
+        f"{u}int{kind}{bits}_t" for u in ("", "u") for kind in ("", "_least", "_fast") for bits in (8, 16, 32, 64)
+    }
+    | {"intptr_t", "uintptr_t", "intmax_t", "uintmax_t"},
+    "stdbool.h": {"bool", "_Bool"},
+    "limits.h": {"INT_MAX", "INT_MIN", "CHAR_BIT", "UINT_MAX", "LONG_MAX"},
+}
+"""What of the standard headers a struct's members may be made of."""
+
 _TYPES = ("STRUCT_DECL", "UNION_DECL", "ENUM_DECL", "TYPEDEF_DECL")
 
 
 def read_tables(file: CFile, entry: Function) -> tuple[Table, ...]:
     """File-scope variables (and static locals) that the entry or its helpers name, in definition order."""
     used = {e.key for f in file.closure(entry.name) for e in f.expressions() if e.kind == "name"}
-    written = _assigned(file)
+    written = changed_variables(list(file.functions.values()))
     tables = []
     for variable in file.variables.values():
         if variable.key not in used:
@@ -27,31 +40,12 @@ def read_tables(file: CFile, entry: Function) -> tuple[Table, ...]:
         while ctype.kind.name == "CONSTANTARRAY":
             dims.append(int(ctype.element_count))
             ctype = ctype.get_array_element_type().get_canonical()
+        if ctype.kind.name == "POINTER":
+            continue  # refused in function mode; a whole program may have them
         element = object_type(ctype, file.unit, variable.line, f"file-scope variable `{variable.name}`")
         constant = variable.key not in written
         tables.append(Table(variable.name, element, tuple(dims), constant, variable.line))
     return tuple(sorted(tables, key=lambda t: t.line))
-
-
-def _assigned(file: CFile) -> set[int]:
-    """Keys of variables that any function of the file may change: assigned to, or their address taken or passed on."""
-    changed: set[int] = set()
-    for function in file.functions.values():
-        for node in function.expressions():
-            if node.kind == "assign" or (node.kind == "unary" and node.op in ("p++", "p--", "++", "--", "&")):
-                target = node.args[0]
-                while target.kind in ("index", "member") and target.args:
-                    target = target.args[0]
-                if target.kind == "name":
-                    changed.add(target.key)
-            elif node.kind == "call":
-                # An array handed to a parameter that is not pointer-to-const may be written there.
-                for argument in node.args[1:]:
-                    if argument.kind == "name" and argument.ctype.kind.name.endswith("ARRAY"):
-                        element = argument.ctype.get_array_element_type()
-                        if not element.is_const_qualified():
-                            changed.add(argument.key)
-    return changed
 
 
 def kept_functions(file: CFile, entry: Function) -> tuple[str, ...]:
@@ -88,39 +82,41 @@ def type_declarations(
                 chosen.add(index)
                 needed |= set(_WORD.findall(block.text))
                 grew = True
-    return "\n".join(blocks[i].text for i in sorted(chosen)) + "\n"
+    texts = [blocks[i].text for i in sorted(chosen)]
+    declared = {name for i in chosen for name in blocks[i].names}
+    headers = [f"#include <{h}>" for h, words in _HEADERS.items() if words & (needed - declared)]
+    return "\n".join([*headers, *texts]) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
 class _Block:
-    def __init__(self, text: str, names: set[str]) -> None:
-        self.text, self.names = text, names
+    """A declaration or macro definition: where it stands, its text, and the names it declares."""
+
+    file: str
+    start: int
+    end: int
+    text: str
+    names: frozenset[str]
 
 
 def _blocks(unit: Unit) -> list[_Block]:
-    from clang.cindex import conf
-
-    found: list[tuple[tuple[str, int], int, _Block]] = []
-    order: dict[str, int] = {}
-    for position, cursor in enumerate(unit.cursor.get_children()):
-        file = cursor.location.file
-        if file is None or conf.lib.clang_Location_isInSystemHeader(cursor.location):
-            continue
+    """Every type and macro outside the system's headers: headers' own first, each file's in its order."""
+    found: list[_Block] = []
+    for cursor in (*unit.macros.values(), *unit.declarations):
         kind = cursor.kind.name
-        if kind == "MACRO_DEFINITION" and not is_function_macro(cursor):
-            text = " ".join(t.spelling for t in cursor.get_tokens())
-            block = _Block(f"#define {text}", {cursor.spelling})
-        elif kind in _TYPES:
-            block = _Block(f"{_text(unit, cursor)};", _declared_names(cursor))
-        else:
+        file = cursor.location.file
+        if file is None or in_system_header(cursor) or kind not in (*_TYPES, "MACRO_DEFINITION"):
             continue
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
+        text = _text(unit, cursor)
+        if kind == "MACRO_DEFINITION":
+            found.append(_Block(file.name, start, end, f"#define {text}", frozenset({cursor.spelling})))
+            continue
         # `typedef struct {…} T;` shows the struct first, then a typedef that contains it: keep the larger.
-        found = [f for f in found if not (f[0][0] == file.name and start <= f[0][1] and f[1] <= end)]
-        order.setdefault(file.name, position)
-        found.append(((file.name, start), end, block))
-    own = unit.path
-    found.sort(key=lambda f: (f[0][0] == own, order[f[0][0]], f[0][1]))
-    return [block for _, _, block in found]
+        found = [b for b in found if not (b.file == file.name and start <= b.start and b.end <= end)]
+        found.append(_Block(file.name, start, end, f"{text};", frozenset(_declared_names(cursor))))
+    files = list(dict.fromkeys(b.file for b in found))
+    return sorted(found, key=lambda b: (b.file == unit.path, files.index(b.file), b.start))
 
 
 def _declared_names(cursor: Any) -> set[str]:

@@ -49,7 +49,7 @@ def find_entry(file: CFile, comments: Sequence[Comment], wanted: str | None) -> 
         )
     if any(f.name == "main" for f in chosen):
         return file.functions["main"]
-    raise _several(file, chosen, "possible")
+    raise _several(file, chosen, "possible entries")
 
 
 def _named(file: CFile, own: list[Function], wanted: str) -> Function:

@@ -232,6 +232,22 @@ def names(expr: str) -> set[str]:
     return found
 
 
+def divisors(expr: str) -> set[str]:
+    """The names in what `expr` divides by.
+
+    Raises:
+        ExprError: Not an expression of this language.
+    """
+    found: set[str] = set()
+    pending = [(parse(expr), False)]
+    while pending:
+        node, divides = pending.pop()
+        if divides and node.op == "name":
+            found.add(node.name)
+        pending += [(a, divides or (node.op in ("/", "%") and i == 1)) for i, a in enumerate(node.args)]
+    return found
+
+
 def evaluate(expr: str, env: Mapping[str, Number]) -> Number:
     """The value of `expr`.
 

@@ -10,6 +10,9 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.clang_c import Unit, evaluate_constant, is_function_macro, parse_c
 
+MAX_DEPTH = 20
+"""Macros that expand to macros are followed so far."""
+
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
@@ -19,16 +22,12 @@ class Macros:
 
     Attributes:
         unit: The file.
-        bodies: Text of each object-like macro by name; headers' macros too.
-        own: Names defined in the file itself, in order.
         constants: Enum constants by name.
         include_dirs: As the file was parsed with.
         defines: As the file was parsed with.
     """
 
     unit: Unit
-    bodies: dict[str, str]
-    own: tuple[str, ...]
     constants: dict[str, int]
     include_dirs: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
@@ -41,17 +40,29 @@ class Macros:
             name = match.group()
             if name in self.constants:
                 return str(self.constants[name])
-            if name not in self.bodies or depth > 20:
+            body = self.body(name)
+            if body is None or depth > MAX_DEPTH:
                 return name
-            inner = self.expand(self.bodies[name], depth + 1)
+            inner = self.expand(body, depth + 1)
             try:
                 node = expr.parse(inner)
             except expr.ExprError:
                 value = self.value(name)
                 return name if value is None else str(value)
-            return inner if node.op in ("num", "name") else f"({inner})"
+            return str(node.value) if node.op == "num" else inner if node.op == "name" else f"({inner})"
 
         return _NAME.sub(replaced, text)
+
+    def body(self, name: str) -> str | None:
+        """The text that an object-like macro stands for, `None` if there is no such macro."""
+        cursor = self.unit.macros.get(name)
+        if cursor is not None and not is_function_macro(cursor):
+            return " ".join(t.spelling for t in cursor.get_tokens()).partition(" ")[2] or None
+        for define in self.defines:
+            defined, _, text = define.partition("=")
+            if defined == name:
+                return text or "1"
+        return None
 
     def value(self, name: str) -> int | float | None:
         """The value that the compiler gives a macro (``FLT_MAX``), `None` if it is not a constant."""
@@ -62,30 +73,18 @@ class Macros:
             except InputRefused:
                 self._known[name] = None
             else:
-                last = [c for c in unit.cursor.get_children() if c.spelling == "cudaperf_constant"][-1]
+                last = [c for c in unit.declarations if c.spelling == "cudaperf_constant"][-1]
                 self._known[name] = evaluate_constant(last)
         return self._known[name]
 
 
 def read_macros(unit: Unit, include_dirs: tuple[str, ...], defines: tuple[str, ...]) -> Macros:
-    """Collect a unit's object-like macros and enum constants."""
-    bodies: dict[str, str] = {}
-    own: list[str] = []
+    """The macros and enum constants of a unit."""
     constants: dict[str, int] = {}
-    for cursor in unit.cursor.get_children():
-        kind = cursor.kind.name
-        if kind == "MACRO_DEFINITION" and not is_function_macro(cursor):
-            tokens = [t.spelling for t in cursor.get_tokens()]
-            if len(tokens) > 1:
-                bodies[cursor.spelling] = " ".join(tokens[1:])
-            if cursor.location.file is not None and cursor.location.file.name == unit.path:
-                own.append(cursor.spelling)
-        elif kind == "ENUM_DECL":
+    for cursor in unit.declarations:
+        if cursor.kind.name == "ENUM_DECL":
             constants.update(_enumerators(cursor))
-    for define in defines:
-        name, _, value = define.partition("=")
-        bodies.setdefault(name, value or "1")
-    return Macros(unit, bodies, tuple(own), constants, include_dirs, defines)
+    return Macros(unit, constants, include_dirs, defines)
 
 
 def _enumerators(cursor: Any) -> dict[str, int]:

@@ -7,7 +7,6 @@ every one of them, and others that were not used to find it.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,8 +32,8 @@ class MeasureConfig:
     """How extents are measured.
 
     Attributes:
-        points: Settings at which the least size is searched for.
-        checks: Further settings at which the fitted expression must hold exactly.
+        least, points: Fewest and most settings at which the least size is searched for.
+        checks: Further settings in a row at which the fitted expression must hold exactly.
         low, high: Between which the integer scalars are set.
         limit: Elements beyond which a buffer is given up.
         runs: Most runs of the C per setting.
@@ -43,7 +42,8 @@ class MeasureConfig:
         profiles: Contents tried at each setting; the largest size counts (a search may end early).
     """
 
-    points: int = 7
+    least: int = 3
+    points: int = 6
     checks: int = 4
     low: int = 2
     high: int = 13
@@ -80,45 +80,80 @@ async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: Measu
     unknown = [p for p in task.inputs() if p.pointer and p.extent is None]
     if not unknown:
         return task
-    try:
-        return await _measured(task, unknown, wrap, config)
-    except InputRefused:
-        # A size that only makes sense when it is odd (the width of a filter) explains nothing when it is even.
-        for scalar in _scalars(task):
-            if scalar.range.origin.declared or scalar.range.odd:
-                continue
-            odd = replace(scalar.range, low=scalar.range.low or "1", odd=True)
-            with contextlib.suppress(InputRefused):
-                changed = with_parameter(task, replace(scalar, range=odd))
-                found = await _measured(changed, unknown, wrap, config, small=scalar.name)
-                sentence = f"`{scalar.name}` is assumed to be odd: the extents follow a simple rule only then."
-                return _assuming(found, [sentence])
-        raise
+    found = await _measured(task, unknown, wrap, config)
+    if isinstance(found, Task):
+        return found
+    # A size that only makes sense when it is odd (the width of a filter) explains nothing when it is even.
+    for scalar in _scalars(task):
+        if scalar.range.origin.declared or scalar.range.odd or scalar.name in found.explained:
+            continue
+        odd = replace(scalar.range, low=scalar.range.low or "1", odd=True)
+        changed = with_parameter(task, replace(scalar, range=odd))
+        again = await _measured(changed, unknown, wrap, config, small=scalar.name)
+        if isinstance(again, Task):
+            sentence = f"`{scalar.name}` is assumed to be odd: the extents follow a simple rule only then."
+            return _assuming(again, [sentence])
+    raise _refusal(task, found.parameter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unexplained:
+    """A buffer for which no expression was found, and the scalars that explain the other buffers."""
+
+    parameter: Parameter
+    explained: frozenset[str]
 
 
 async def _measured(
     task: Task, unknown: Sequence[Parameter], wrap: Wrap | None, config: MeasureConfig, small: str = ""
-) -> Task:
+) -> Task | _Unexplained:
     scalars = _scalars(task)
-    points = list(_points(scalars, config, small))
-    measured: list[tuple[Point, Needs]] = []
-    for point in points[: config.points]:
+    samples: list[tuple[Point, Needs]] = []
+    known: Task | _Unexplained = _Unexplained(unknown[0], frozenset())
+    confirmed = 0
+    for point in _points(scalars, config, small):
+        if isinstance(known, Task):
+            wrong = await _disproved(known, unknown, point, wrap, config)
+            confirmed = confirmed + 1 if wrong is None else 0
+            if confirmed == config.checks:
+                return await _finished(known, unknown, point, wrap, config)
+            if wrong is None:
+                continue
+            known = _Unexplained(wrong, frozenset())
+        if len(samples) == config.points:
+            break
         needs = await _least(task, unknown, point, wrap, config)
         if needs is not None:
-            measured.append((point, needs))
-    scalar_names = [s.name for s in scalars]
+            samples.append((point, needs))
+            known = _explained(task, unknown, [s.name for s in scalars], samples, config)
+    return known if isinstance(known, _Unexplained) else _Unexplained(unknown[0], frozenset())
+
+
+def _explained(
+    task: Task,
+    unknown: Sequence[Parameter],
+    scalars: Sequence[str],
+    samples: Sequence[tuple[Point, Needs]],
+    config: MeasureConfig,
+) -> Task | _Unexplained:
+    """`task` with an expression for each unknown extent that explains all samples."""
     fitted: dict[str, str] = {}
+    lacking: Parameter | None = None
     for parameter in unknown:
-        found = _fit(scalar_names, [(point, needs[parameter.name]) for point, needs in measured], config)
+        found = _fit(scalars, [(point, needs[parameter.name]) for point, needs in samples], config)
         if found is None:
-            raise _refusal(task, parameter)
-        fitted[parameter.name] = found
-    known = _with_extents(task, fitted)
-    for point in points[config.points :]:
-        wrong = await _disproved(known, unknown, point, wrap, config)
-        if wrong is not None:
-            raise _refusal(task, wrong)
-    known = await _guard_zeros(known, unknown, points[0], wrap, config)
+            lacking = lacking or parameter
+        else:
+            fitted[parameter.name] = found
+    if lacking is None:
+        return _with_extents(task, fitted)
+    return _Unexplained(lacking, frozenset().union(*(names(text) for text in fitted.values())))
+
+
+async def _finished(
+    known: Task, unknown: Sequence[Parameter], point: Point, wrap: Wrap | None, config: MeasureConfig
+) -> Task:
+    known = await _guard_zeros(known, unknown, point, wrap, config)
     sentence = "`{}` is taken to have {} elements: measured by running the C between guard pages."
     return _assuming(known, [sentence.format(p.name, _extent(known, p.name)) for p in unknown])
 
@@ -145,23 +180,31 @@ def _scalars(task: Task) -> list[Parameter]:
 def _points(scalars: Sequence[Parameter], config: MeasureConfig, small: str) -> Iterator[Point]:
     """Distinct settings; each scalar takes different values, so that products can be told apart.
 
-    `small` names a scalar that stays below half of all others (a filter must fit into the image it runs over).
+    `small` names a scalar that stays below all others (a filter must fit into the image that it runs over).
     """
     rng = np.random.default_rng(20)
-    seen: list[Point] = []
-    while len(seen) < config.points + config.checks:
-        point = {}
-        for scalar in scalars:
-            least = config.low if not small or scalar.name == small else config.high // 2 + 1
-            most = config.high if scalar.name != small else config.high // 2
-            value = int(rng.integers(least, most, endpoint=True))
-            low, high = _end(scalar.range.low), _end(scalar.range.high)
-            value = max(value, low) if low is not None else value
-            value = min(value, high) if high is not None else value
-            point[scalar.name] = value | 1 if scalar.range.odd else value
-        if point not in seen or not scalars or len(seen) > 40:
-            seen.append(point)
-            yield point
+    values: dict[str, list[int]] = {}
+    for scalar in scalars:
+        least, most = config.low, config.high
+        if small:
+            least, most = (1, config.high - 2) if scalar.name == small else (config.high, 2 * config.high)
+        values[scalar.name] = [int(v) for v in rng.permutation(_legal(scalar, least, most))]
+    for number in range(config.points + 2 * config.checks):
+        # Every scalar runs through all its values, each in an order of its own and with its own phase.
+        yield {
+            name: own[(number + number // len(own) * place) % len(own)]
+            for place, (name, own) in enumerate(values.items())
+        }
+
+
+def _legal(scalar: Parameter, least: int, most: int) -> list[int]:
+    """Values between `least` and `most` (or as near as the scalar's range allows) for a setting."""
+    low, high = _end(scalar.range.low), _end(scalar.range.high)
+    least = max(least, low) if low is not None else least
+    least = min(least, high) if high is not None else least
+    most = max(min(most, high), least) if high is not None else max(most, least)
+    found = [v for v in range(least, most + 1) if v % 2 or not scalar.range.odd]
+    return found or [least]
 
 
 def _end(text: str | None) -> int | None:
@@ -247,7 +290,7 @@ def _with_extents(task: Task, extents: Mapping[str, str]) -> Task:
 
 def _fit(scalars: Sequence[str], samples: Sequence[tuple[Point, int]], config: MeasureConfig) -> str | None:
     """The expression with the fewest terms that gives every sample exactly, `None` if there is none."""
-    if len(samples) < 2:
+    if len(samples) < config.least:
         return None
     products = [Monomial(f) for degree in (1, 2, 3) for f in itertools.combinations_with_replacement(scalars, degree)]
     for terms in range(config.terms + 1):

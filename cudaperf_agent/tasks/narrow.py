@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cudaperf_agent.errors import InputRefused
+from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.budget import leaves
 from cudaperf_agent.tasks.cases import make_cases
@@ -31,6 +32,7 @@ class NarrowConfig:
         sizes: Ranges of integers that size something or count iterations.
         not_finite: Share of an output's elements, over all cases, that may be infinite or NaN.
         seeds: Seeds whose cases, visible and hidden, must all be legal.
+        seconds: Within which the checked build must have run all of them.
     """
 
     floats: tuple[ValueRange, ...] = (
@@ -41,6 +43,7 @@ class NarrowConfig:
         ValueRange("0.1", "10"),
         ValueRange("0.1", "2"),
         ValueRange("0.25", "0.75"),
+        ValueRange("1", "100"),
     )
     whole: tuple[ValueRange, ...] = (
         ValueRange(),
@@ -62,6 +65,7 @@ class NarrowConfig:
     )
     not_finite: float = 0.05
     seeds: tuple[int, ...] = (0, 1)
+    seconds: float = 6.0
 
 
 NARROW = NarrowConfig()
@@ -90,7 +94,7 @@ async def trouble(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig 
         InputRefused: The C does not compile, or no sizes are legal.
     """
     cases = [c for seed in config.seeds for hidden in (False, True) for c in make_cases(task, hidden=hidden, seed=seed)]
-    run = await run_checked(task, cases, wrap=wrap)
+    run = await run_checked(task, cases, wrap=wrap, limits=Limits(seconds=config.seconds))
     if run.finding is not None:
         return Trouble(run.finding)
     output = _not_finite(task, cases, run, config)

@@ -17,12 +17,15 @@ from cudaperf_agent.tasks.budget import BUDGET, BudgetConfig, Builds, Expected, 
 from cudaperf_agent.tasks.model import Case, Task, Value
 from cudaperf_agent.tasks.reference_build import Build, BuildFailure, build_library, has_fma, require_library
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
+from cudaperf_agent.tasks.usage import tokens
 from cudaperf_agent.tasks.widen import has_floats, widen
 
 __all__ = ["Expected", "ExpectedOutput", "Oracle"]
 
 ORACLE_LIMITS = Limits(seconds=60.0)
 _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
+_MOVES = 2
+_WIDE = ("wide", *(f"moved {number}" for number in range(_MOVES)))
 Outputs = dict[str, Value]
 
 
@@ -78,10 +81,10 @@ class Oracle:
         if not has_floats(self._task):
             return [self._expected(case, out, {}) for case, out in zip(cases, plain, strict=True)]
         builds = [*_SAMPLES, *((Build.CONTRACTED,) if has_fma() else ())]
-        names = [*builds, "wide"]
-        results = await asyncio.gather(*(self._sample(b, cases) for b in builds), self._widened(cases))
+        sampled = await asyncio.gather(*(self._sample(b, cases) for b in builds))
+        wide = await self._widened(cases)
         found: list[dict[str, Outputs]] = [{} for _ in cases]
-        for name, outputs in zip(names, results, strict=True):
+        for name, outputs in zip((*builds, *_WIDE), (*sampled, *wide), strict=False):
             for index, output in enumerate(outputs):
                 found[index][name] = output
         return [self._expected(c, out, other) for c, out, other in zip(cases, plain, found, strict=True)]
@@ -90,14 +93,28 @@ class Oracle:
         library = await build_library(self._task, build)
         return [] if isinstance(library, BuildFailure) else await self._run(library, self._task, cases)
 
-    async def _widened(self, cases: list[Case]) -> list[Outputs]:
+    async def _widened(self, cases: list[Case]) -> list[list[Outputs]]:
+        """Outputs of the widened build, then of it (or where there is none, of the plain build) with moved inputs."""
         wide = widen(self._task)
-        if wide is None:
-            return []
-        library = await build_library(wide, Build.WIDE)
-        if isinstance(library, BuildFailure):
-            return []
-        return await self._run(library, wide, [widened_case(wide, case) for case in cases])
+        library = await build_library(wide, Build.WIDE) if wide is not None else None
+        if wide is None or library is None or isinstance(library, BuildFailure):
+            plain = await require_library(self._task, Build.PLAIN)
+            moved = [await self._run(plain, self._task, self._moved(self._task, cases, k)) for k in range(_MOVES)]
+            return [[], *moved]
+        widened = [widened_case(wide, case) for case in cases]
+        trials = [widened, *(self._moved(wide, widened, k) for k in range(_MOVES))]
+        return [await self._run(library, wide, trial) for trial in trials]
+
+    def _moved(self, task: Task, cases: list[Case], number: int) -> list[Case]:
+        """The cases with every float input moved by ε of itself: of `double` where the C knows it, else of `float`."""
+        double = any(t.text == "double" for t in tokens(self._task.source))
+        step = float(np.finfo(np.float64 if double else np.float32).eps)
+        rng = np.random.default_rng([number, 11])
+        names = {p.name for p in task.inputs() if p.read or not p.pointer}
+        return [
+            replace(case, values={n: _moved_by(v, step, rng) if n in names else v for n, v in case.values.items()})
+            for case in cases
+        ]
 
     async def _run(self, library: Path, task: Task, cases: list[Case]) -> list[Outputs]:
         run = await self._call(library, task, cases)
@@ -126,6 +143,7 @@ class Oracle:
                     contracted=pick(Build.CONTRACTED, name),
                     nearest=many([Build.REASSOCIATED], name),
                     directed=many([Build.UPWARD, Build.DOWNWARD], name),
+                    moved=many(_WIDE[1:], name),
                 ),
                 self._budget,
             )
@@ -147,6 +165,19 @@ def convert(values: Value, dtype: np.dtype[np.generic]) -> Value:
     for name in values.dtype.names:
         out[name] = convert(values[name], out.dtype[name])
     return out
+
+
+def _moved_by(values: Value, step: float, rng: np.random.Generator) -> Value:
+    if values.dtype.names is not None:
+        out = values.copy()
+        for name in values.dtype.names:
+            out[name] = _moved_by(values[name], step, rng)
+        return out
+    if values.dtype.kind != "f":
+        return values
+    signs = rng.choice((-1.0, 1.0), values.shape).astype(values.dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(values * (1 + signs * values.dtype.type(step)), dtype=values.dtype)
 
 
 def case_digest(case: Case) -> str:

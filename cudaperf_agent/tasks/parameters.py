@@ -45,6 +45,12 @@ def read_prototype(function: Function, unit: Unit) -> Prototype:
             where=unit.at(function.first_line),
             hint="Give it a fixed parameter list, e.g. an array and a count.",
         )
+    if function.name in CPP_KEYWORDS:
+        raise InputRefused(
+            f"the function's name `{function.name}` is a keyword of C++, and CUDA is C++",
+            where=unit.at(function.first_line),
+            hint=f"Rename it, e.g. {function.name}_.",
+        )
     prototype = Prototype({})
     for variable in function.parameters:
         parameter = _parameter(function, variable, unit, prototype.at_least_one)
@@ -69,7 +75,16 @@ def _parameter(function: Function, variable: Variable, unit: Unit, at_least_one:
         if variable.ctype.get_canonical().is_volatile_qualified():
             raise _volatile(what, unit, line)
         ctype = object_type(variable.ctype, unit, line, what)
-        return Parameter(name, ctype, False, Role.SCALAR, Origin.TYPE, f"{ctype.spelling} {name}", line=line)
+        return Parameter(
+            name,
+            ctype,
+            False,
+            Role.SCALAR,
+            Origin.TYPE,
+            f"{ctype.spelling} {name}",
+            range=_enum_range(variable.ctype),
+            line=line,
+        )
     shape = pointer_shape(variable.ctype)
     if shape.volatile:
         raise _volatile(what, unit, line)
@@ -90,9 +105,21 @@ def _parameter(function: Function, variable: Variable, unit: Unit, at_least_one:
         f"{'const ' if shape.const else ''}{ctype.spelling} *{name}",
         extent=extent,
         dims=tuple(d for d in full if d) if dims.outer and all(dims.inner) else (),
+        range=_enum_range(shape.element),
         const=shape.const,
         line=line,
     )
+
+
+def _enum_range(ctype: Any) -> ValueRange:
+    """An enum's values are its constants, where these have no gaps."""
+    canonical = ctype.get_canonical()
+    if canonical.kind.name != "ENUM":
+        return ValueRange()
+    values = sorted({c.enum_value for c in canonical.get_declaration().get_children() if c.kind.name.endswith("_DECL")})
+    if not values or values[-1] - values[0] != len(values) - 1:
+        return ValueRange()
+    return ValueRange(str(values[0]), str(values[-1]), origin=Origin.TYPE)
 
 
 def _volatile(what: str, unit: Unit, line: int) -> InputRefused:
@@ -157,7 +184,7 @@ def to_text(node: Expr) -> str | None:
 
 
 def apply_clauses(
-    prototype: Prototype, clauses: Iterable[Clause], macros: Macros, origin: Origin, extra: Iterable[str] = ()
+    prototype: Prototype, clauses: Iterable[Clause], macros: Macros, origin: Origin, place: str | None = None
 ) -> None:
     """Let declared clauses override what the types say; what an earlier call of higher authority set stays.
 
@@ -166,7 +193,7 @@ def apply_clauses(
         clauses: ``buffer`` and ``range`` clauses; others are ignored.
         macros: To expand expressions.
         origin: `Origin.SPEC` or `Origin.COMMENT`.
-        extra: Names that expressions may use beside the parameters.
+        place: Where the clauses are written, if not in the C file.
 
     Raises:
         InputRefused: Unknown parameter, a scalar with brackets, an unknown name in an expression, said twice.
@@ -176,7 +203,7 @@ def apply_clauses(
     for clause in clauses:
         if clause.kind not in ("buffer", "range"):
             continue
-        where = unit.at(clause.line)
+        where = place or unit.at(clause.line)
         parameter = prototype.parameters.get(clause.name)
         if parameter is None:
             raise unknown_name(clause.name, list(prototype.parameters), where)
@@ -184,7 +211,7 @@ def apply_clauses(
         if previous is not None and (previous.kind == clause.kind or (previous.range and clause.range)):
             raise InputRefused(f"`{clause.name}` is described twice", where=where, hint="Keep one of the two clauses.")
         seen[clause.name] = clause
-        names = {p.name for p in prototype.parameters.values() if not p.pointer} | set(extra)
+        names = {p.name for p in prototype.parameters.values() if not p.pointer}
         prototype.parameters[clause.name] = _declared(parameter, clause, macros, origin, names, where)
 
 

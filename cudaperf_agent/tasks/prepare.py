@@ -10,6 +10,7 @@ import numpy as np
 
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.native import Wrap, call_native
+from cudaperf_agent.tasks.budget import leaves
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.checked import Finding, check_program, with_line
 from cudaperf_agent.tasks.measure import measure_extents, with_parameter
@@ -19,6 +20,7 @@ from cudaperf_agent.tasks.reference_build import Build, require_library
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 _POISONS = (0xFF, 0x5A)
+_ROUNDS = 3
 
 
 async def prepare(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig = NARROW) -> Task:
@@ -33,10 +35,14 @@ async def prepare(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig 
     if task.mode == "program":
         return await _prepare_program(task, wrap)
     task = await measure_extents(task, wrap=wrap)
-    found = await trouble(task, wrap=wrap, config=config)
-    if found is not None:
-        task = await _mend(task, found, wrap, config)
-    task = await _confirm_roles(task, wrap)
+    for _ in range(_ROUNDS):
+        found = await trouble(task, wrap=wrap, config=config)
+        if found is not None:
+            task = await _mend(task, found, wrap, config)
+        confirmed = await _confirm_roles(task, wrap)
+        if confirmed == task:
+            break
+        task = confirmed  # a buffer that is now an input has values of its own, which must be legal too
     return replace(task, digest=_digest(task))
 
 
@@ -73,6 +79,8 @@ def _refusal(task: Task, found: Trouble) -> InputRefused:
 
 def _remedy(task: Task, finding: Finding) -> str:
     parameter = next((p for p in task.inputs() if p.name == finding.parameter), None)
+    if parameter is not None and finding.index is not None and finding.index < 0:
+        return f"Mend the access, or restrict the inputs above {task.name}, for example: {_example_range(task)}"
     if parameter is not None and parameter.extent is not None:
         extent = parameter.extent.expr
         return (
@@ -131,15 +139,15 @@ def _is_changed(parameter: Parameter, cases: list[Case], run: list[dict[str, Val
 
 def _not_only_out(parameter: Parameter, runs: list[list[dict[str, Value]]]) -> str:
     for first, second in zip(*runs, strict=False):
-        a = np.ascontiguousarray(first[parameter.name]).reshape(-1)
-        b = np.ascontiguousarray(second[parameter.name]).reshape(-1)
-        if not a.size:
-            continue
-        old, new = a.view(np.uint8).reshape(a.size, -1), b.view(np.uint8).reshape(a.size, -1)
-        if ((old == _POISONS[0]) & (new == _POISONS[1])).all(axis=1).any():
-            return "the C leaves some of its elements as they were"
-        if parameter.type.dtype.names is None and old.tobytes() != new.tobytes():
-            return "the C's result depends on what it held before"
+        for one, other in zip(leaves(first[parameter.name]), leaves(second[parameter.name]), strict=True):
+            a, b = np.ascontiguousarray(one.values), np.ascontiguousarray(other.values)
+            if not a.size:
+                continue
+            old, new = a.view(np.uint8).reshape(a.size, -1), b.view(np.uint8).reshape(a.size, -1)
+            if ((old == _POISONS[0]) & (new == _POISONS[1])).all(axis=1).any():
+                return "the C leaves some of its elements as they were"
+            if not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+                return "the C's result depends on what it held before"
     return ""
 
 

@@ -158,7 +158,7 @@ def _number_budget(task: Task, own: list[Word], others: list[list[Word]], budget
     An integer has none unless the builds print different ones, and then theirs is the spread.
     """
     single = "double" not in task.source
-    unit = float(np.finfo(np.float32 if single else np.float64).eps) / 2
+    unit = float(np.finfo(np.float32 if single else np.float64).eps)
     numbers = [i for i, w in enumerate(own) if w.number is not None]
     alike = [o for o in others if len(o) == len(own)]
     values = np.array([float(own[i].number or 0) for i in numbers], np.float64)

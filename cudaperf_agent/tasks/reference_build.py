@@ -65,7 +65,8 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
 # <tgmath.h> brings <complex.h>, whose I is too good a name to lose
 _PRELUDE = {Build.WIDE: "#include <tgmath.h>\n#undef I\n#undef complex\n"}
 _ROUNDING = {Build.UPWARD: "FE_UPWARD", Build.DOWNWARD: "FE_DOWNWARD"}
-_ALWAYS = ("-g", "-w", "-fPIC", "-fno-strict-aliasing", "-Werror=format", "-Werror=implicit-function-declaration")
+# A retyped `printf` or a function that is not declared must fail to build, rather than give some other result.
+_ALWAYS = ("-g", "-fPIC", "-fno-strict-aliasing", "-Werror=format", "-Werror=implicit-function-declaration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,34 +120,8 @@ def _quoted(path: str) -> str:
 
 
 def _library_text(task: Task, build: Build) -> str:
-    stub = '#line 1 "call stub"\n' + (_guarded_stub(task) if build is Build.CHECKED else call_stub(task))
+    stub = f'#line 1 "call stub"\n{call_stub(task)}'
     return _PRELUDE.get(build, "") + _located(task) + stub + _rounding_text(build)
-
-
-def _guarded_stub(task: Task) -> str:
-    """The call stub with what lies before each buffer in its first page poisoned for the address sanitizer."""
-    indices = [str(index) for index, parameter in enumerate(task.inputs()) if parameter.pointer]
-    return f"""#define cudaperf_call cudaperf_unguarded_call
-{call_stub(task)}
-#undef cudaperf_call
-void __asan_poison_memory_region(const volatile void *, unsigned long);
-void __asan_unpoison_memory_region(const volatile void *, unsigned long);
-static void cudaperf_guard(void *const *cudaperf_args, int cudaperf_on)
-{{
-    static const int cudaperf_buffers[] = {{{", ".join([*indices, "-1"])}}};
-    for (const int *which = cudaperf_buffers; *which >= 0; which++) {{
-        unsigned long end = (unsigned long)cudaperf_args[*which], start = end & ~4095ul;
-        if (end > start)
-            (cudaperf_on ? __asan_poison_memory_region : __asan_unpoison_memory_region)((void *)start, end - start);
-    }}
-}}
-void cudaperf_call(void *const *cudaperf_args)
-{{
-    cudaperf_guard(cudaperf_args, 1);
-    cudaperf_unguarded_call(cudaperf_args);
-    cudaperf_guard(cudaperf_args, 0);
-}}
-"""
 
 
 def _rounding_text(build: Build) -> str:

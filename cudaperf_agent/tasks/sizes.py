@@ -24,8 +24,9 @@ class SizePlan:
         visible, hidden: Sizes of a task with one size scalar, smallest first.
         visible_many, hidden_many: Sizes that the scalars of a task with several take in turn.
         elements: Most elements of all buffers of a case together.
-        work: Most innermost iterations of a case, estimated as the product of as many sizes as loops nest.
-        cases: Cases of one set.
+        work, hidden_work: Most innermost iterations of a case, estimated as the product of as many sizes as loops nest.
+            Hidden cases run once per winner, not once per turn, and may take longer.
+        cases, hidden_cases: Cases of one set.
         count: Largest value of a scalar that only counts iterations.
         few: At which tries such scalars are 0, 1, …
         shrink: Factor by which the largest size is cut while a case is over budget.
@@ -37,7 +38,9 @@ class SizePlan:
     hidden_many: tuple[int, ...] = (1, 2, 5, 13, 31, 33, 48, 67, 129, 300)
     elements: int = 12_000
     work: int = 120_000
+    hidden_work: int = 600_000
     cases: int = 14
+    hidden_cases: int = 18
     count: int = 5
     few: tuple[int, ...] = (5, 6)
     shrink: float = 0.8
@@ -126,19 +129,22 @@ def count_of(extent: str | None, env: Mapping[str, int | float]) -> int | None:
 
 
 def choose(known: Integers, *, hidden: bool, rng: np.random.Generator, plan: SizePlan = PLAN) -> list[Sizes]:
-    """Legal size combinations, smallest first and no two alike, at most ``plan.cases``."""
+    """Legal size combinations, smallest first and no two alike, as many as the plan says."""
     found: list[Sizes] = []
     shrunk = False
+    most_cases = plan.hidden_cases if hidden else plan.cases
     for turn, wish in enumerate(_wishes(known.sizes, hidden, rng, plan)):
         counts = {name: int(rng.integers(0, plan.count, endpoint=True)) for name in known.counts}
         for name in known.counts:  # a declared range may be wide: small values often, large ones sometimes
             bounds = bounds_of(known.ranges[name], wish)
             if bounds and bounds.high is not None and bounds.high > plan.count:
                 low = max(0, int(bounds.low or 0))
-                counts[name] = int(low + math.expm1(rng.uniform(0.5, math.log1p(int(bounds.high) - low))))
+                most = math.log1p(int(bounds.high) - low)
+                least = most / 2 if turn % 2 else min(0.5, most)
+                counts[name] = int(low + math.expm1(rng.uniform(least, most)))
             if turn in plan.few:
                 counts[name] = plan.few.index(turn)
-        fitted = _fit({**wish, **counts}, known, plan)
+        fitted = _fit({**wish, **counts}, known, plan, plan.hidden_work if hidden else plan.work)
         if fitted is None or fitted in found:
             continue
         if len(known.sizes) == 1 and fitted[known.sizes[0]] < wish[known.sizes[0]]:
@@ -146,7 +152,7 @@ def choose(known: Integers, *, hidden: bool, rng: np.random.Generator, plan: Siz
                 continue
             shrunk = True
         found.append(fitted)
-        if len(found) == plan.cases:
+        if len(found) == most_cases:
             break
     return sorted(found, key=lambda sizes: sum(sizes[name] for name in known.sizes))
 
@@ -172,7 +178,7 @@ def _wishes(sizes: tuple[str, ...], hidden: bool, rng: np.random.Generator, plan
         yield {name: int(rng.choice(pool[1:])) for name in sizes}
 
 
-def _fit(wish: Sizes, known: Integers, plan: SizePlan) -> Sizes | None:
+def _fit(wish: Sizes, known: Integers, plan: SizePlan, work: int) -> Sizes | None:
     """`wish` made legal and brought under the budget, or `None`."""
     values: Sizes | None = dict(wish)
     for _ in range(60):
@@ -183,7 +189,7 @@ def _fit(wish: Sizes, known: Integers, plan: SizePlan) -> Sizes | None:
         if None in counts:
             return None
         total = sum(c for c in counts if c)
-        if total <= plan.elements and _work(values, known) <= plan.work:
+        if total <= plan.elements and _work(values, known) <= work:
             return values
         largest = max(values, key=lambda name: (values or {})[name])
         if values[largest] <= 1:

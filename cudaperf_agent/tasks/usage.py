@@ -124,14 +124,51 @@ def _closing(stream: list[Token], at: int) -> int:
 
 
 def _loop_depth(stream: list[Token]) -> int:
-    deepest = 1
-    ends: list[int] = []
-    for at, token in enumerate(stream):
-        ends = [end for end in ends if end > at]
-        if token.text in ("for", "while") and at + 1 < len(stream) and stream[at + 1].text == "(":
-            ends.append(_statement_end(stream, _closing(stream, at + 1) + 1))
-            deepest = max(deepest, len(ends))
-    return deepest
+    """Deepest nesting of loops, those of called functions of the file included; at least 1."""
+    bodies = _functions(stream)
+    known: dict[str, int] = {}
+
+    def depth(name: str, pending: frozenset[str]) -> int:
+        if name not in known:
+            start, end = bodies[name]
+            deepest = 0
+            ends: list[int] = []
+            for at in range(start, end):
+                ends = [last for last in ends if last > at]
+                text, following = stream[at].text, stream[at + 1].text
+                if text == "do" and following == "{":
+                    ends.append(_closing(stream, at + 1))
+                elif text in ("for", "while") and following == "(":
+                    ends.append(_statement_end(stream, _closing(stream, at + 1) + 1))
+                elif text in bodies and following == "(" and text not in pending:
+                    deepest = max(deepest, len(ends) + depth(text, pending | {text}))
+                deepest = max(deepest, len(ends))
+            known[name] = deepest
+        return known[name]
+
+    return max([1, *(depth(name, frozenset({name})) for name in bodies)])
+
+
+def _functions(stream: list[Token]) -> dict[str, tuple[int, int]]:
+    """By name, the token indices of the braces of every function body."""
+    found: dict[str, tuple[int, int]] = {}
+    at = 0
+    while at < len(stream):
+        if stream[at].text == "{":
+            end = _closing(stream, at)
+            opening = at - 1
+            if at and stream[at - 1].text == ")":
+                balance = 0
+                while opening >= 0:
+                    balance += (stream[opening].text == ")") - (stream[opening].text == "(")
+                    if not balance:
+                        break
+                    opening -= 1
+                if opening >= 1 and stream[opening - 1].kind == "name":
+                    found[stream[opening - 1].text] = (at, end)
+            at = end
+        at += 1
+    return found
 
 
 def _statement_end(stream: list[Token], at: int) -> int:

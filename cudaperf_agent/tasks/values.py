@@ -131,7 +131,7 @@ def _draw_floats(
     if profile in (Profile.UNIT, Profile.NEGATIVE) and low > 0 and high / low > spreads.decades:
         values = np.exp(rng.uniform(math.log(low), math.log(high), count))
     if profile is Profile.TIES:
-        values = rng.choice(rng.uniform(low, high, spreads.ties), count)
+        values = rng.choice(_tied(low, high, rng, spreads), count)
     elif profile is Profile.MAGNITUDES and low > 0:
         values = np.exp(rng.uniform(math.log(low), math.log(high), count))
     elif profile is Profile.SPECIAL:
@@ -140,6 +140,12 @@ def _draw_floats(
             chosen = rng.random(count) < spreads.special_share
             values = np.where(chosen, rng.choice(special, count), values)
     return values
+
+
+def _tied(low: float, high: float, rng: np.random.Generator, spreads: Spreads) -> list[float]:
+    """Two or a few values, multiples of a quarter where possible: sums of them are exact, so that ties are ties."""
+    few = rng.uniform(low, high, 2 if rng.random() < 0.5 else spreads.ties)
+    return [float(q) if low <= q <= high else float(v) for v, q in zip(few, np.round(few * 4) / 4, strict=True)]
 
 
 def _float_interval(bounds: Bounds, profile: Profile, spreads: Spreads) -> tuple[float, float]:

@@ -74,3 +74,22 @@ async def test_a_memory_hog_is_stopped(build) -> None:  # type: ignore[no-untype
     )
     run = await call_native(library, [arguments(1)], limits=Limits(seconds=20, memory=500 << 20))
     assert run.child.out_of_memory
+
+
+@pytest.mark.parametrize("trick", ["mkfifo(path, 0600);", 'symlink("/etc/passwd", path);'])
+async def test_a_response_that_is_no_plain_file_is_not_read(build, trick: str) -> None:  # type: ignore[no-untyped-def]
+    library = build(
+        "#include <stdlib.h>\n#include <string.h>\n#include <sys/stat.h>\n#include <unistd.h>\n"
+        'static void f(int n, float *x) { char path[4096]; strcat(strcpy(path, getenv("TMPDIR")), "/response");'
+        f"unlink(path); {trick} x[0] = 1; }}"
+    )
+    run = await call_native(library, [arguments(4)])
+    assert run.outcomes == ()
+
+
+async def test_buffers_can_be_placed_so_that_an_underrun_faults(build) -> None:  # type: ignore[no-untyped-def]
+    library = build("static void f(int n, float *x) { x[0] = x[n > 2 ? -1 : 0]; }")
+    run = await call_native(library, [arguments(2), arguments(3)], env={"CUDAPERF_PLACE_LEFT": "1"})
+    assert len(run.outcomes) == 1
+    assert run.fault is not None
+    assert (run.fault.argument, run.fault.offset, run.fault.writing) == (1, -4, False)

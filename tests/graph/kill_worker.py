@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections import Counter
@@ -171,18 +172,25 @@ def in_child(*arguments: Any) -> int:
     return os.waitpid(child, 0)[1]
 
 
+def new_folder(parent: Path, name: str) -> Path:
+    """A folder with an empty database."""
+    folder = parent / name
+    folder.mkdir()
+    shutil.copy(parent / "empty.sqlite", folder / "runs.sqlite")
+    return folder
+
+
 def main(folder: Path, script: str, checkpoints: bool, stride: int, offset: int) -> None:
     """Undisturbed once, then killed at every `stride`-th boundary."""
-    undisturbed = folder / "undisturbed"
-    undisturbed.mkdir()
+    Store(str(folder / "empty.sqlite")).close()  # the migrations run once; every run begins with a copy
+    undisturbed = new_folder(folder, "undisturbed")
     assert in_child(undisturbed, script, checkpoints, None, False) == 0
     wanted = json.loads((undisturbed / "result.json").read_text())
     boundaries = wanted.pop("boundaries")
     calls = Counter(line for line in (undisturbed / "journal").read_text().splitlines() if line.startswith("call"))
     print(json.dumps({"undisturbed": wanted, "boundaries": boundaries, "calls": calls.total()}))
     for kill_at in range(offset, boundaries, stride):
-        here = folder / str(kill_at)
-        here.mkdir()
+        here = new_folder(folder, str(kill_at))
         killed = in_child(here, script, checkpoints, kill_at, False)
         resumed = in_child(here, script, checkpoints, None, True)
         got = json.loads((here / "result.json").read_text()) if resumed == 0 else {}

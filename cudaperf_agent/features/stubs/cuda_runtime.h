@@ -92,7 +92,8 @@ extern const __device__ dim3 blockDim, gridDim;
 extern const __device__ int warpSize;
 
 typedef enum cudaError {
-  cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
+  cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9, cudaErrorInvalidDevice = 101, cudaErrorInitializationError = 3,
+  cudaErrorLaunchFailure = 719, cudaErrorIllegalAddress = 700, cudaErrorNotReady = 600, cudaErrorNoDevice = 100, cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotSupported = 801, cudaErrorUnknown = 999
 } cudaError_t;
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
@@ -140,6 +141,16 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *, const void *);
 cudaError_t cudaStreamCreate(cudaStream_t *);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaStreamQuery(cudaStream_t);
+cudaError_t cudaEventQuery(cudaEvent_t);
+cudaError_t cudaDeviceGetLimit(size_t *, int);
+cudaError_t cudaDeviceSetLimit(int, size_t);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int);
+cudaError_t cudaRuntimeGetVersion(int *);
+cudaError_t cudaDriverGetVersion(int *);
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache);
+cudaError_t cudaHostGetDevicePointer(void **, void *, unsigned);
+cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0);
 cudaError_t cudaEventCreate(cudaEvent_t *);
@@ -161,6 +172,10 @@ template <class T> cudaError_t cudaMemcpyToSymbol(const T &, const void *, size_
 template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T &, const void *, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice, cudaStream_t = 0);
 template <class T> cudaError_t cudaMemcpyFromSymbol(void *, const T &, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost);
 template <class T> cudaError_t cudaGetSymbolAddress(void **, const T &);
+template <class T> cudaError_t cudaGetSymbolSize(size_t *, const T &);
+template <class T> cudaError_t cudaMemcpyFromSymbolAsync(void *, const T &, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost, cudaStream_t = 0);
+struct cudaFuncAttributes { size_t sharedSizeBytes; int maxThreadsPerBlock, numRegs; };
+template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, T *);
 template <class T> cudaError_t cudaFuncSetAttribute(T *, cudaFuncAttribute, int);
 template <class T> cudaError_t cudaFuncSetCacheConfig(T *, cudaFuncCache);
 template <class T> cudaError_t cudaLaunchKernel(T *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0);
@@ -189,6 +204,10 @@ template <class T> __device__ T __shfl_up_sync(unsigned, T, unsigned, int = 32);
 template <class T> __device__ T __shfl_down_sync(unsigned, T, unsigned, int = 32);
 template <class T> __device__ T __shfl_xor_sync(unsigned, T, int, int = 32);
 template <class T> __device__ unsigned __match_any_sync(unsigned, T);
+template <class T> __device__ unsigned __match_all_sync(unsigned, T, int *);
+template <class T> __device__ T __reduce_and_sync(unsigned, T);
+template <class T> __device__ T __reduce_or_sync(unsigned, T);
+template <class T> __device__ T __reduce_xor_sync(unsigned, T);
 template <class T> __device__ T __reduce_add_sync(unsigned, T);
 template <class T> __device__ T __reduce_min_sync(unsigned, T);
 template <class T> __device__ T __reduce_max_sync(unsigned, T);
@@ -211,13 +230,17 @@ template <class T> __device__ void __stwt(T *, typename __same<T>::type);
 __device__ size_t __cvta_generic_to_shared(const void *);
 
 extern "C" {
-#define __F1(f) __HD float f##f(float) noexcept; __HD double f(double) noexcept;
-#define __F2(f) __HD float f##f(float, float) noexcept; __HD double f(double, double) noexcept;
+#define __F1(name) __HD float name##f(float) noexcept; __HD double name(double) noexcept;
+#define __F2(name) __HD float name##f(float, float) noexcept; __HD double name(double, double) noexcept;
 __F1(sqrt) __F1(rsqrt) __F1(cbrt) __F1(rcbrt) __F1(exp) __F1(exp2) __F1(exp10) __F1(expm1) __F1(log) __F1(log2) __F1(log10)
 __F1(log1p) __F1(sin) __F1(cos) __F1(tan) __F1(asin) __F1(acos) __F1(atan) __F1(sinh) __F1(cosh) __F1(tanh) __F1(asinh)
 __F1(acosh) __F1(atanh) __F1(erf) __F1(erfc) __F1(lgamma) __F1(tgamma) __F1(floor) __F1(ceil) __F1(round) __F1(trunc)
-__F1(rint) __F1(nearbyint) __F1(fabs) __F1(sinpi) __F1(cospi) __F1(normcdf) __F1(logb)
+__F1(rint) __F1(nearbyint) __F1(fabs) __F1(erfinv) __F1(erfcinv) __F1(erfcx) __F1(j0) __F1(j1) __F1(y0) __F1(y1) __F1(sinpi) __F1(cospi) __F1(normcdf) __F1(logb)
 __F2(pow) __F2(fmod) __F2(fmin) __F2(fmax) __F2(atan2) __F2(hypot) __F2(fdim) __F2(copysign) __F2(remainder) __F2(nextafter)
+__HD float nanf(const char *) noexcept; __HD double nan(const char *) noexcept; __HD int ilogbf(float) noexcept; __HD int ilogb(double) noexcept;
+__HD float scalbnf(float, int) noexcept; __HD double scalbn(double, int) noexcept; __HD float norm3df(float, float, float) noexcept; __HD float norm4df(float, float, float, float) noexcept;
+__HD float rhypotf(float, float) noexcept; __HD double rhypot(double, double) noexcept; __HD float powif(float, int) noexcept;
+__HD long long llrintf(float) noexcept; __HD long long llroundf(float) noexcept; __HD long long llrint(double) noexcept;
 __HD float fmaf(float, float, float) noexcept;
 __HD double fma(double, double, double) noexcept;
 __HD float ldexpf(float, int) noexcept; __HD double ldexp(double, int) noexcept;
@@ -241,13 +264,27 @@ __device__ int __mul24(int, int); __device__ int __mulhi(int, int); __device__ u
 __device__ int __popc(unsigned); __device__ int __popcll(unsigned long long); __device__ int __clz(int); __device__ int __clzll(long long);
 __device__ int __ffs(int); __device__ int __ffsll(long long); __device__ unsigned __brev(unsigned); __device__ unsigned __byte_perm(unsigned, unsigned, unsigned);
 __device__ int __dp4a(int, int, int); __device__ unsigned __funnelshift_l(unsigned, unsigned, unsigned); __device__ unsigned __funnelshift_r(unsigned, unsigned, unsigned);
-__device__ int __float2int_rn(float); __device__ int __float2int_rz(float); __device__ int __float2int_rd(float); __device__ unsigned __float2uint_rn(float);
-__device__ float __int2float_rn(int); __device__ int __float_as_int(float); __device__ float __int_as_float(int); __device__ float __uint_as_float(unsigned);
+#define __ROUND(to, name, from) __device__ to name##_rn(from); __device__ to name##_rz(from); __device__ to name##_ru(from); __device__ to name##_rd(from);
+__ROUND(int, __float2int, float) __ROUND(unsigned, __float2uint, float) __ROUND(long long, __float2ll, float) __ROUND(unsigned long long, __float2ull, float)
+__ROUND(int, __double2int, double) __ROUND(unsigned, __double2uint, double) __ROUND(long long, __double2ll, double) __ROUND(unsigned long long, __double2ull, double)
+__ROUND(float, __double2float, double) __ROUND(float, __int2float, int) __ROUND(float, __uint2float, unsigned) __ROUND(float, __ll2float, long long)
+__ROUND(double, __ll2double, long long) __ROUND(double, __ull2double, unsigned long long) __ROUND(float, __ull2float, unsigned long long)
+__device__ double __int2double_rn(int); __device__ double __uint2double_rn(unsigned); __device__ double __hiloint2double(int, int);
+__device__ int __double2hiint(double); __device__ int __double2loint(double); __device__ unsigned __sad(int, int, unsigned); __device__ unsigned __usad(unsigned, unsigned, unsigned);
+__device__ int __hadd(int, int); __device__ int __rhadd(int, int); __device__ unsigned __uhadd(unsigned, unsigned); __device__ long long __mul64hi(long long, long long);
+__device__ unsigned long long __umul64hi(unsigned long long, unsigned long long); __device__ unsigned __umul24(unsigned, unsigned); __device__ unsigned long long __brevll(unsigned long long);
+__device__ float __fmul_rz(float, float); __device__ float __fadd_rz(float, float); __device__ double __ddiv_rn(double, double); __device__ double __dsub_rn(double, double);
+__device__ int __float_as_int(float); __device__ float __int_as_float(int); __device__ float __uint_as_float(unsigned);
 __device__ unsigned __float_as_uint(float); __device__ long long __double_as_longlong(double); __device__ double __longlong_as_double(long long);
+__device__ int __dp4a(int, int, int); __device__ unsigned __dp4a(unsigned, unsigned, unsigned); __device__ int __vadd4(int, int);
+__device__ bool __isGlobal(const void *); __device__ bool __isShared(const void *);
 __HD bool isnan(float); __HD bool isnan(double); __HD bool isinf(float); __HD bool isinf(double);
 __HD bool isfinite(float); __HD bool isfinite(double); __HD bool signbit(float); __HD bool signbit(double);
 #define __MM(T) __HD T min(T, T); __HD T max(T, T);
 __MM(int) __MM(unsigned) __MM(long) __MM(unsigned long) __MM(long long) __MM(unsigned long long) __MM(float) __MM(double)
+#define __MIX(R, A, B) __HD R min(A, B); __HD R min(B, A); __HD R max(A, B); __HD R max(B, A);
+__MIX(unsigned, int, unsigned) __MIX(unsigned long, long, unsigned long) __MIX(unsigned long long, long long, unsigned long long)
+__MIX(double, float, double)
 __HD long abs(long); __HD long long abs(long long); __HD float abs(float); __HD double abs(double);
 #define __O1(f) __HD float f(float);
 #define __O2(f) __HD float f(float, float);
@@ -255,12 +292,13 @@ __O1(sqrt) __O1(rsqrt) __O1(exp) __O1(exp2) __O1(log) __O1(log2) __O1(log10) __O
 __O1(acos) __O1(atan) __O1(sinh) __O1(cosh) __O1(tanh) __O1(erf) __O1(floor) __O1(ceil) __O1(round) __O1(trunc) __O1(fabs) __O1(cbrt)
 __O2(pow) __O2(fmod) __O2(fmin) __O2(fmax) __O2(atan2) __O2(hypot)
 __HD float pow(float, int); __HD double pow(double, int); __HD float fma(float, float, float);
-extern "C" int printf(const char *, ...);
-extern "C" void *malloc(size_t);
-extern "C" void free(void *);
-extern "C" void *memcpy(void *, const void *, size_t) noexcept;
-extern "C" void *memset(void *, int, size_t) noexcept;
-extern "C" __device__ void __assertfail();
+extern "C" {
+__HD int printf(const char *, ...);
+__HD void *malloc(size_t);
+__HD void free(void *);
+__HD void *memcpy(void *, const void *, size_t) noexcept;
+__HD void *memset(void *, int, size_t) noexcept;
+}
 #define assert(x) ((void)0)
 extern "C" { void *calloc(size_t, size_t); void *realloc(void *, size_t); void exit(int); void abort(); char *getenv(const char *); int atoi(const char *); double atof(const char *); int rand(); void srand(unsigned); }
 extern "C" { size_t strlen(const char *) noexcept; int strcmp(const char *, const char *) noexcept; int memcmp(const void *, const void *, size_t) noexcept; void *memmove(void *, const void *, size_t) noexcept; char *strcpy(char *, const char *) noexcept; }

@@ -1,0 +1,100 @@
+"""How a run's end becomes an exit code and, where it is no success, an error with a message and a remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudaperf_agent.errors import (
+    EXIT_BACKEND,
+    EXIT_INTERRUPTED,
+    EXIT_NO_KERNEL,
+    EXIT_USAGE,
+    BudgetSpent,
+    CudaPerfError,
+)
+
+if TYPE_CHECKING:
+    from graph.results import RunResult
+
+_EXIT_OF_KIND = {"usage": EXIT_USAGE, "configuration": EXIT_USAGE, "refused": EXIT_USAGE, "store": EXIT_USAGE}
+
+
+class NoKernel(CudaPerfError):
+    """The search ended and no candidate is correct."""
+
+    kind = "no_kernel"
+    exit_code = EXIT_NO_KERNEL
+
+
+class Interrupted(CudaPerfError):
+    """The user stopped it."""
+
+    kind = "interrupted"
+    exit_code = EXIT_INTERRUPTED
+
+
+class _RunFailed(CudaPerfError):
+    """A trajectory's error, told again with its own kind and exit code."""
+
+    def __init__(self, kind: str, message: str, *, where: str | None, hint: str | None) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.told_kind = kind
+        self.exit_code = _EXIT_OF_KIND.get(kind, EXIT_BACKEND)  # type: ignore[misc]
+
+    def as_dict(self) -> dict[str, str | None]:
+        return {**super().as_dict(), "kind": self.told_kind}
+
+
+def interrupted(run_id: str | None, extra: str = "") -> Interrupted:
+    """What is said when the user stopped a run."""
+    hint = f"go on with: cudaperf resume {run_id}{extra}" if run_id else "nothing was begun yet"
+    return Interrupted("interrupted", hint=hint)
+
+
+def trouble(result: RunResult, path: str, extra: str = "") -> CudaPerfError | None:
+    """The error that a run's end amounts to, `None` if it has a correct candidate.
+
+    Args:
+        result: The run.
+        path: Of the C file.
+        extra: Options that a `cudaperf resume` needs again.
+    """
+    again = f"cudaperf resume {result.run}{extra}"
+    if result.status == "interrupted":
+        return interrupted(result.run, extra)
+    if result.best is not None:
+        return None
+    if result.status == "error":
+        error = result.error or {}
+        hint = error.get("hint")
+        return _RunFailed(
+            error.get("kind") or "internal",
+            error.get("message") or result.reason,
+            where=error.get("where"),
+            hint=f"{hint}; then: {again}" if hint else f"to try again: {again}",
+        )
+    if any(t.reason == "budget" for t in result.trajectories):
+        return BudgetSpent(
+            "the time budget ran out before a candidate was correct", where=path, hint="raise --time-budget"
+        )
+    return _no_kernel(result, path)
+
+
+def _no_kernel(result: RunResult, path: str) -> NoKernel:
+    details = f"the attempts: cudaperf show {result.run}"
+    judged = [a for a in result.attempts if a.verdict is not None]
+    if not judged:
+        # The decline names file and line itself where it can.
+        why = result.reason.removeprefix("declined: ")
+        return NoKernel(f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why))
+    last = judged[-1].verdict
+    assert last is not None
+    why = " ".join(last.message.split())[:300]
+    told = f"; the last one: {last.status.value}" + (f", {why}" if why else "")
+    return NoKernel(f"none of {len(judged)} candidates is correct ({result.reason}){told}", where=path, hint=details)
+
+
+def _after_decline(why: str) -> str:
+    if "script" in why:
+        return "add answers to the script"
+    return "rewrite that part of the C, or let a model try: set CUDAPERF_ENDPOINT__URL and use --policy openai"

@@ -1,0 +1,246 @@
+"""What a translation came to: the files in the user's folder, the report as data, and the few lines that sum it up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudaperf_agent import __version__
+from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudaperf_agent.cli.compose import Translation
+    from cudaperf_agent.cuda.verdict import Verdict
+    from cudaperf_agent.store.records import StoredAttempt
+    from cudaperf_agent.tasks.model import Parameter, Task
+
+# How the parser words an extent that the file does not state.
+_EXTENT = re.compile(r"(?P<name>\w+) has (?P<extent>.+) elements?, by (?P<why>.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """Where the files of a task go in a folder."""
+
+    cu: Path
+    host_c: Path
+    report: Path
+
+
+def file_names(task: Task, folder: Path) -> FileNames:
+    """``NAME.cu``, ``NAME_host.c`` and ``NAME.report.json``; a program takes its file's name."""
+    name = task.name
+    if task.mode == "program":
+        stem = Path(task.path).stem
+        name = stem if stem.isidentifier() else "program"
+    return FileNames(folder / f"{name}.cu", folder / f"{name}_host.c", folder / f"{name}.report.json")
+
+
+def check_folder(task: Task, folder: Path) -> None:
+    """Refuse early to overwrite a file that no translation of ours wrote, or that was changed since.
+
+    Raises:
+        UsageError: Such a file is there, or the folder cannot be one.
+    """
+    names = file_names(task, folder)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("not a folder", where=str(folder), hint="name a folder with --out")
+    ours = _recorded(names.report)
+    for path in (names.cu, names.host_c):
+        if path.exists() and ours.get(path.name) != hashlib.sha256(path.read_bytes()).hexdigest():
+            raise UsageError(
+                "this file is not as a translation left it and would be overwritten",
+                where=str(path),
+                hint="move it away, or name another folder with --out",
+            )
+
+
+def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
+    """Write the linkable files and the report.
+
+    Returns:
+        The files written: ``cu``, ``host_c`` where it is needed, and ``report``.
+
+    Raises:
+        UsageError: The folder cannot be written to.
+    """
+    names = file_names(translation.task, folder)
+    written: dict[str, Path] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if translation.files is not None:
+            names.cu.write_text(translation.files.cu, encoding="utf-8")
+            written["cu"] = names.cu
+            if translation.files.host_c is not None:
+                names.host_c.write_text(translation.files.host_c, encoding="utf-8")
+                written["host_c"] = names.host_c
+        report = build_report(translation, written)
+        names.report.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"the result cannot be written: {(error.strerror or str(error)).lower()}",
+            where=str(folder),
+            hint="name another folder with --out",
+        ) from None
+    return {**written, "report": names.report}
+
+
+def build_report(translation: Translation, written: dict[str, Path]) -> dict[str, Any]:
+    """The report as JSON-ready data: what was verified, where, what was assumed, every attempt in a line."""
+    task, result = translation.task, translation.result
+    best = result.best
+    return {
+        "cudaperf": __version__,
+        "run": result.run,
+        "status": result.status.value,
+        "reason": result.reason,
+        "policy": translation.policy,
+        "backend": result.summary.backend,
+        "task": _task(task),
+        "assumptions": list(assumptions(task)),
+        "candidate": None
+        if best is None
+        else {
+            "trajectory": best.trajectory,
+            "turn": best.turn,
+            "strategy": best.attempt.strategy,
+            "model": best.attempt.model,
+            "form": translation.files.form if translation.files else None,
+        },
+        "verdict": best.verdict.to_dict() if best else None,
+        "search_verdict": best.search_verdict.to_dict() if best else None,
+        "files": {p.name: {"path": str(p), "sha256": _digest(p)} for key, p in written.items() if key != "report"},
+        "sandbox": translation.sandbox,
+        "attempts": [_attempt(a) for a in result.attempts],
+    }
+
+
+def summary(translation: Translation, written: dict[str, Path]) -> str:
+    """A few lines for a person: what, verified how and where, assumed what, how fast, written where."""
+    task, best = translation.task, translation.result.best
+    assert best is not None
+    by = translation.policy + (f" ({best.attempt.strategy})" if best.attempt.strategy else "")
+    rows = [
+        ("made", f"{task.name} of {task.path}, by {by}, turn {best.turn + 1}"),
+        ("verified", verified_text(best.verdict)),
+        *(("assumed", text) for text in _grouped(assumptions(task)) or ["nothing that the file does not say"]),
+        *speed_rows(best.verdict),
+        ("files", ", ".join(str(p) for p in written.values())),
+    ]
+    first = next((t.first_choice for t in translation.result.trajectories if t.number == best.trajectory), None)
+    if first is not None and first != best.turn:
+        note = f"turn {first + 1} was the first choice and failed the hidden cases; this is the next best"
+        rows.insert(1, ("note", note))
+    return lined_up(rows)
+
+
+def lined_up(rows: list[tuple[str, str]]) -> str:
+    """Labelled lines; a label that is repeated is not written again."""
+    labels = [f"{name}:" if at == 0 or rows[at - 1][0] != name else "" for at, (name, _) in enumerate(rows)]
+    return "\n".join(f"{label:<10}{text}" for label, (_, text) in zip(labels, rows, strict=True))
+
+
+def _grouped(sentences: tuple[str, ...]) -> list[str]:
+    """The sentences with those on extents put together by their reason."""
+    extents: dict[str, list[str]] = {}
+    others = []
+    for sentence in sentences:
+        found = _EXTENT.fullmatch(sentence.rstrip("."))
+        if found:
+            extents.setdefault(found["why"], []).append(f"{found['name']}[{found['extent']}]")
+        else:
+            others.append(sentence.rstrip("."))
+    return [f"sizes by {why}: {', '.join(names)}" for why, names in extents.items()] + others
+
+
+def assumptions(task: Task) -> tuple[str, ...]:
+    """What was taken for granted though the file does not say it: of the task, and of how the drop-in copies."""
+    written = [p.name for p in task.buffers if p.written]
+    if len(task.buffers) < 2 or not written:
+        return task.assumptions
+    return (*task.assumptions, f"what {' and '.join(written)} points to does not overlap the other buffers")
+
+
+def verified_text(verdict: Verdict) -> str:
+    """What was verified and where, in one sentence."""
+    where = f"on {verdict.device or 'the GPU'}" if verdict.backend == "gpu" else "on the CPU emulator"
+    nvcc = verdict.versions.get("nvcc")
+    compiled = f"compiles with nvcc {nvcc}" if nvcc else "compiles with nvcc"
+    text = f"{compiled}; {verdict.passed} of {verdict.total} hidden cases agree with the C, {where}"
+    if verdict.worst_error > 0:
+        text += f" (largest error {verdict.worst_error:.2g} of what is allowed)"
+    return text
+
+
+def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
+    """How fast, by label and text; or that nothing could be measured."""
+    if not verdict.measured:
+        return [("speed", "not measured: there is no GPU here")]
+    rows = [
+        ("speed", f"{s.value:.2f} times as fast as {s.baseline} (95 %: {s.low:.2f} to {s.high:.2f})")
+        for s in verdict.speedups
+    ]
+    for kind in ("device", "end_to_end", "resident"):
+        timing = verdict.timing(kind)
+        if timing is not None:
+            note = f"; {timing.note}" if timing.note else ""
+            rows.append(("time", f"{kind} {timing.median * 1e3:.4g} ms for {timing.case}{note}"))
+    return rows
+
+
+def _task(task: Task) -> dict[str, Any]:
+    return {
+        "entry": task.name,
+        "path": task.path,
+        "mode": task.mode,
+        "digest": task.digest,
+        "parameters": [_parameter(p) for p in task.parameters],
+        "tables": [{"name": t.name, "type": t.type.spelling, "elements": t.count, "line": t.line} for t in task.tables],
+        "kept_functions": list(task.kept_functions),
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    extent, values = parameter.extent, parameter.range
+    return {
+        "name": parameter.name,
+        "type": parameter.type.spelling,
+        "role": parameter.role.value,
+        "role_from": parameter.role_origin.value,
+        "extent": extent.expr if extent else None,
+        "extent_from": extent.origin.value if extent else None,
+        "range": [values.low, values.high],
+        "range_from": values.origin.value,
+    }
+
+
+def _attempt(attempt: StoredAttempt) -> dict[str, Any]:
+    verdict = attempt.verdict
+    hidden = attempt.hidden_verdict
+    return {
+        "trajectory": attempt.trajectory,
+        "turn": attempt.turn,
+        "strategy": attempt.strategy,
+        "status": verdict.status.value if verdict else ("declined" if attempt.declined else "unfinished"),
+        "message": attempt.declined or (verdict.message if verdict else ""),
+        "passed": verdict.passed if verdict else 0,
+        "total": verdict.total if verdict else 0,
+        "hidden": hidden.status.value if hidden else None,
+    }
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _recorded(report: Path) -> dict[str, str]:
+    """Digests of the files that an earlier translation wrote, by name."""
+    try:
+        data = json.loads(report.read_text(encoding="utf-8"))
+        return {name: str(entry["sha256"]) for name, entry in data["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

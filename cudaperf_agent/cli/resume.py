@@ -1,0 +1,47 @@
+"""`cudaperf resume`: go on with a run that was stopped; nothing that had finished is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cudaperf_agent.cli.output import JsonFlag, say
+from cudaperf_agent.cli.translate import DisplayOption, OutOption, PolicyOption, drive
+
+if TYPE_CHECKING:
+    from langgraph.runtime import RunControl
+
+    from cudaperf_agent.cli.compose import Translation
+    from graph.events import Event
+
+
+def resume(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest.")],
+    policy: PolicyOption = None,
+    out: OutOption = Path(),
+    as_json: JsonFlag = False,
+    display: DisplayOption = None,
+) -> int:
+    """Go on with a run that was interrupted, killed or stopped by an error.
+
+    The run keeps its task, turns, trajectories, seed and policy; what had finished is not done again. A run that has
+    ended is told, and its files are written, once more.
+    """
+    from cudaperf_agent.cli import compose
+    from cudaperf_agent.cli.report import check_folder
+    from cudaperf_agent.settings import load_settings
+
+    settings = load_settings({"display": display}).settings
+    with compose.open_store(settings) as store:
+        stored = store.get_run(run)
+    check_folder(stored.task, out)
+
+    def work(on_event: Callable[[Event], None], control: RunControl) -> Coroutine[Any, Any, Translation]:
+        return compose.resume_async(
+            stored.summary.id, settings, policy=policy, on_event=on_event, say=say, control=control
+        )
+
+    return drive(work, settings.display, out, as_json=as_json)

@@ -1,0 +1,160 @@
+"""`cudaperf translate`: a C file in, a tested drop-in CUDA file out."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cudaperf_agent.cli.output import JsonFlag, fail, put, put_json, say
+from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from langgraph.runtime import RunControl
+
+    from cudaperf_agent.cli.compose import Source, Translation
+    from graph.events import Event
+
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
+DisplayOption = Annotated[
+    str | None, typer.Option("--display", help="Progress on stderr: auto, plain, log or none.", metavar="FORM")
+]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME", help="auto, variants, openai[:MODEL], local[:FOLDER] or scripted:PATH."),
+]
+
+
+def translate(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The C file; - reads standard input.")],
+    entry: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The function to translate, where the file leaves it open.")
+    ] = None,
+    turns: Annotated[int | None, typer.Option(metavar="N", help="Turns per trajectory, at most 5.")] = None,
+    trajectories: Annotated[
+        int | None, typer.Option(metavar="N", help="Independent searches at the same time.")
+    ] = None,
+    policy: PolicyOption = None,
+    spec: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML or JSON file that says what a cudaperf: comment could say."),
+    ] = None,
+    stdin: Annotated[
+        list[Path] | None, typer.Option("--stdin", metavar="FILE", help="Example input of a program; repeat for more.")
+    ] = None,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option("--include-dir", "-I", metavar="DIR", help="Folder with headers; repeat for more."),
+    ] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="Macro; repeat for more.")
+    ] = None,
+    out: OutOption = Path(),
+    as_json: JsonFlag = False,
+    display: DisplayOption = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of test inputs and sampling.")] = None,
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="No new turn begins after so many seconds.")
+    ] = None,
+) -> int:
+    """Translate a C function (or program) into a tested drop-in CUDA file.
+
+    Writes NAME.cu, NAME_host.c where it is needed and NAME.report.json, and says what was verified, where, what was
+    assumed and how fast it is. Link NAME.cu in place of the C file. Progress goes to stderr.
+    """
+    from cudaperf_agent.cli import compose
+    from cudaperf_agent.cli.report import check_folder
+    from cudaperf_agent.settings import load_settings
+
+    flags = {
+        "translate.policy": policy,
+        "translate.turns": turns,
+        "translate.trajectories": trajectories,
+        "translate.seed": seed,
+        "translate.time_budget": time_budget,
+        "display": display,
+    }
+    settings = load_settings(flags).settings
+    source = _source(file, entry, spec, stdin or [], include or [], define or [])
+
+    def work(on_event: Callable[[Event], None], control: RunControl) -> Coroutine[Any, Any, Translation]:
+        return compose.translate_async(
+            source, settings, on_event=on_event, say=say, control=control, check=lambda task: check_folder(task, out)
+        )
+
+    return drive(work, settings.display, out, as_json=as_json)
+
+
+def drive(
+    work: Callable[[Callable[[Event], None], RunControl], Coroutine[Any, Any, Translation]],
+    display: str,
+    out: Path,
+    *,
+    as_json: bool,
+) -> int:
+    """Run a translation with progress, write its files and say what it came to.
+
+    The first Ctrl-C lets the step at work end, the second cancels it; either way the run can be resumed.
+    """
+    from langgraph.runtime import RunControl
+
+    from cudaperf_agent.cli.display import make_display
+    from cudaperf_agent.cli.outcome import interrupted, trouble
+    from cudaperf_agent.cli.report import build_report, summary, write_files
+    from graph import loop
+
+    extra = "" if out == Path() else f" --out {out}"
+    shown = make_display(display)
+    control = RunControl()
+    begun: list[str] = []
+
+    def on_event(event: Event) -> None:
+        if not begun:
+            begun.append(event.run)
+        shown.show(event)
+
+    def on_interrupt() -> None:
+        say("interrupted: waiting for the step at work (once more to stop at once)")
+        control.request_drain()
+
+    # Whoever stops the process in an orderly way gets an orderly end.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        translation = loop.run(work(on_event, control), on_interrupt=on_interrupt)
+    except KeyboardInterrupt:
+        return fail(interrupted(begun[0] if begun else None, extra), as_json=as_json)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        shown.close()
+    error = trouble(translation.result, translation.task.path, extra)
+    if error is not None:
+        if as_json:
+            put_json({"error": error.as_dict(), "report": build_report(translation, {})})
+            return error.exit_code
+        return fail(error, as_json=False)
+    written = write_files(translation, out)
+    if as_json:
+        put_json(build_report(translation, written))
+    else:
+        put(summary(translation, written))
+    return 0
+
+
+def _source(
+    file: str, entry: str | None, spec: Path | None, stdin: list[Path], include: list[Path], define: list[str]
+) -> Source:
+    from cudaperf_agent.cli.compose import Source
+
+    for path in stdin:
+        if not path.is_file():
+            raise UsageError("there is no such file", where=str(path), hint="name an input of the program with --stdin")
+    text = None
+    if file == "-":
+        text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+        if not text.strip():
+            raise UsageError("standard input is empty", where="-", hint="cudaperf translate - < FILE.c")
+    return Source(None if file == "-" else Path(file), text, entry, spec, tuple(stdin), tuple(include), tuple(define))

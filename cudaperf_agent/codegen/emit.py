@@ -1,0 +1,463 @@
+"""From a plan and a strategy to a device-form ``.cu``: the frame, the host function, and scalar work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from cudaperf_agent.codegen.plan import RESULT
+from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
+from cudaperf_agent.codegen.scalars import declared, flow, reads, stored_scalars
+from cudaperf_agent.codegen.steps import (
+    Fetch,
+    Finish,
+    HostBranch,
+    HostLoop,
+    HostStatement,
+    Parallel,
+    Plan,
+    Reduce,
+    ScalarWork,
+    ScanSums,
+    Step,
+    Symbol,
+)
+from cudaperf_agent.codegen.strategy import Strategy
+from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lower import assigned
+from cudaperf_agent.tasks.model import Task
+
+
+class NotApplicable(Exception):
+    """The strategy has nothing to offer for this plan; the variant is left out."""
+
+
+@dataclass
+class KernelScope:
+    """What a kernel needs from outside.
+
+    Attributes:
+        parameters: Their C++ declarations.
+        arguments: What the host passes.
+        opening: First lines of the kernel: device scalars read, private scalars declared.
+    """
+
+    parameters: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    opening: list[str] = field(default_factory=list)
+
+    def add(self, declaration: str, argument: str) -> None:
+        """One more parameter."""
+        self.parameters.append(declaration)
+        self.arguments.append(argument)
+
+
+class Emitter:
+    """Writes one source.
+
+    Args:
+        task: For the signature, the type declarations and the tables' order.
+        plan: What to write.
+        strategy: How.
+    """
+
+    def __init__(self, task: Task, plan: Plan, strategy: Strategy) -> None:
+        self.task, self.plan, self.strategy = task, plan, strategy
+        self.kernels: list[str] = []
+        self.count = 0
+        self.used = False
+        self.taken = {*plan.symbols, *(h.name for h in plan.module.helpers), task.name}
+        self.helper_tables = {h.name: tuple(t.name for t in h.tables) for h in plan.module.helpers}
+        self.shared = shared_scalars(plan)
+        self.value_names = {name: self.fresh(f"{name}_value") for name in sorted(self.shared)}
+
+    def fresh(self, wanted: str) -> str:
+        """A name that nothing in the source has."""
+        name, number = wanted, 2
+        while name in self.taken:
+            name, number = f"{wanted}{number}", number + 1
+        self.taken.add(name)
+        return name
+
+    def kernel_name(self, kind: str = "kernel") -> str:
+        """``NAME_kind``, numbered where needed."""
+        return self.fresh(f"{self.task.name}_{kind}")
+
+    # The file -------------------------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """The whole text.
+
+        Raises:
+            NotApplicable: The strategy changes nothing in this plan.
+        """
+        body = self.steps(self.plan.steps, 1)
+        device_values = [
+            f"{INDENT}{spelled(self.plan.symbols[name].type)} *{self.value_names[name]} = "
+            f"scratch.get<{spelled(self.plan.symbols[name].type)}>(1);"
+            for name in sorted(self.shared)
+            if any(self.value_names[name] in text for text in (*self.kernels, *body))
+        ]
+        text = "\n".join(body)
+        needs_scratch = bool(device_values) or "scratch." in text
+        lines = [
+            f"// {self.task.name}: {self.strategy.description}",
+            "#include <cuda_runtime.h>",
+            "#include <math.h>",
+            "",
+        ]
+        declarations = self.task.type_declarations.strip("\n")
+        if declarations:
+            lines += [declarations, ""]
+        if needs_scratch:
+            lines += [_SCRATCH.strip("\n"), ""]
+        if "blocks_for(" in text:
+            lines += [_BLOCKS.strip("\n"), ""]
+        for helper in self.plan.module.helpers:
+            lines += [*self._helper(helper), ""]
+        for kernel in self.kernels:
+            lines += [kernel, ""]
+        lines += [f"{self._prototype()}", "{"]
+        if needs_scratch:
+            lines += [f"{INDENT}Scratch scratch(stream);"]
+        lines += device_values
+        if needs_scratch and device_values:
+            lines += [f"{INDENT}if (scratch.status != cudaSuccess)", f"{INDENT * 2}return scratch.status;"]
+        lines += body
+        if not (self.plan.steps and isinstance(self.plan.steps[-1], Finish)):
+            lines.append(f"{INDENT}return {self._status()};")
+        status = (
+            "scratch.status != cudaSuccess ? scratch.status : cudaGetLastError()"
+            if needs_scratch
+            else "cudaGetLastError()"
+        )
+        return "\n".join([*lines, "}", ""]).replace(_STATUS, status)
+
+    @staticmethod
+    def _status() -> str:
+        return _STATUS
+
+    def _prototype(self) -> str:
+        entry = self.plan.module.entry
+        parts = []
+        for parameter in entry.params:
+            const = "const " if parameter.pointer and parameter.const else ""
+            parts.append(f"{const}{spelled(parameter.type)} {'*' if parameter.pointer else ''}{parameter.name}")
+        if entry.returns is not None:
+            parts.append(f"{spelled(entry.returns)} *{RESULT}")
+        parts += [f"const {spelled(t.type)} *{t.name}" for t in self.task.tables]
+        return f'extern "C" int {self.task.name}_device({", ".join([*parts, "cudaStream_t stream"])})'
+
+    def _helper(self, helper: ir.Function) -> list[str]:
+        symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in helper.params}
+        symbols |= {
+            t.name: Symbol(t.name, t.type, True, True, tuple(ir.Const(d, ir.INT) for d in t.dims))
+            for t in helper.tables
+        }
+        printer = Printer(symbols, self.helper_tables)
+        parts = []
+        for parameter in helper.params:
+            const = "const " if parameter.pointer and parameter.const else ""
+            parts.append(f"{const}{spelled(parameter.type)} {'*' if parameter.pointer else ''}{parameter.name}")
+        parts += [f"const {spelled(t.type)} *{t.name}" for t in helper.tables]
+        head = f"static __device__ {spelled(helper.returns)} {helper.name}({', '.join(parts)})"
+        return [head, "{", *printer.block(helper.body, 1), "}"]
+
+    # Kernels --------------------------------------------------------------------------------------------------
+
+    def printer(self, atomic: Iterable[str] = ()) -> Printer:
+        """A printer for the inside of a kernel; `atomic` are buffers."""
+        roots = set(atomic)
+        return Printer(self.plan.symbols, self.helper_tables, frozenset(roots), unroll=self.strategy.unroll)
+
+    def atomic_pointers(self, atomic: frozenset[str], body: Sequence[ir.Stmt]) -> frozenset[str]:
+        """Names under which buffers are stored to in a kernel: their own and those of pointers into them."""
+        names = set(atomic) | {n for n, r in self.plan.roots.items() if r in atomic}
+        while True:
+            more = {
+                s.name
+                for s in ir.walk(*body)
+                if isinstance(s, ir.Point) and s.source is not None and s.source.pointer in names
+            } - names
+            if not more:
+                return frozenset(names)
+            names |= more
+
+    def scope(self, inside: Sequence[ir.Stmt], given: Iterable[str] = (), kept: Iterable[str] = ()) -> KernelScope:
+        """Parameters of a kernel that runs statements.
+
+        Args:
+            inside: The statements, loops over threads included.
+            given: Names that the kernel defines itself (loop variables, partial results).
+            kept: Device scalars that the kernel stores itself; only their old value is read here.
+        """
+        scope = KernelScope()
+        mine = declared(inside) | set(given)
+        exposed = flow(inside).exposed
+        written = assigned(tuple(inside))
+        needed = set(reads(*inside)) | {n for n in written if n not in mine}
+        needed |= {
+            name for t in ir.walk(*inside) if isinstance(t, ir.Call) for name in self.helper_tables.get(t.name, ())
+        }
+        sizes = [d for n in needed if n in self.plan.symbols for d in self.plan.symbols[n].dims if d is not None]
+        needed |= reads(*sizes) if sizes else set()
+        stored_roots = self._stored_pointers(inside)
+        for name in self._ordered(needed - mine):
+            symbol = self.plan.symbols[name]
+            if symbol.pointer:
+                const = "const " if name not in stored_roots else ""
+                restrict = "__restrict__ " if const and self.strategy.restrict else ""
+                scope.add(f"{const}{spelled(symbol.type)} *{restrict}{name}", name)
+            elif name in self.shared and name in exposed:
+                value = self.value_names[name]
+                scope.add(f"const {spelled(symbol.type)} *{value}", value)
+                constant = "const " if name not in written else ""
+                scope.opening.append(f"{constant}{spelled(symbol.type)} {name} = *{value};")
+            elif name in written and name not in exposed:
+                scope.opening.append(f"{spelled(symbol.type)} {name};")
+            else:
+                scope.add(f"{spelled(symbol.type)} {name}", name)
+        return scope
+
+    def _stored_pointers(self, inside: Sequence[ir.Stmt]) -> set[str]:
+        names = set()
+        for node in ir.walk(*inside):
+            if isinstance(node, ir.Assign):
+                place = ir.root(node.target)
+                if isinstance(place, ir.Load):
+                    names.add(place.pointer)
+            elif isinstance(node, ir.Copy | ir.Fill):
+                names.add(node.target.pointer)
+            elif isinstance(node, ir.Call):
+                helper = self.plan.module.helper(node.name)
+                for index, argument in enumerate(node.arguments):
+                    if isinstance(argument, ir.Address) and helper is not None and not helper.params[index].const:
+                        names.add(argument.pointer)
+        while True:
+            more = set()
+            for node in ir.walk(*inside):
+                if isinstance(node, ir.Point) and node.source is not None and (node.name in names or not node.const):
+                    more.add(node.source.pointer)
+            if more <= names:
+                return names
+            names |= more
+
+    def _ordered(self, names: Iterable[str]) -> list[str]:
+        order = {name: position for position, name in enumerate(self.plan.symbols)}
+        return sorted((n for n in names if n in order), key=lambda n: order[n])
+
+    def add_kernel(self, name: str, scope: KernelScope, lines: Sequence[str], bounds: int = 0) -> None:
+        """Write a kernel; `bounds` is its block size where it is fixed."""
+        launch = f" __launch_bounds__({bounds})" if bounds else ""
+        head = f"static __global__ void{launch} {name}({', '.join(scope.parameters)})"
+        self.kernels.append("\n".join([head, "{", *(INDENT + o for o in scope.opening), *lines, "}"]))
+
+    def launch(self, name: str, grid: str, block: str, scope: KernelScope, depth: int) -> str:
+        """The launch of a kernel on the caller's stream."""
+        return f"{INDENT * depth}{name}<<<{grid}, {block}, 0, stream>>>({', '.join(scope.arguments)});"
+
+    # Steps ----------------------------------------------------------------------------------------------------
+
+    def steps(self, steps: Sequence[Step], depth: int) -> list[str]:
+        """Host lines of steps."""
+        lines: list[str] = []
+        for step in steps:
+            lines += self.step(step, depth)
+        return lines
+
+    def step(self, step: Step, depth: int) -> list[str]:
+        """Host lines of one step; its kernels are added on the way."""
+        from cudaperf_agent.codegen import emit_parallel, emit_reduce
+        from cudaperf_agent.codegen.rules.scan import emit_scan_sums
+
+        pad = INDENT * depth
+        if isinstance(step, HostStatement):
+            return self._host_statement(step.statement, depth)
+        if isinstance(step, Fetch):
+            return self._fetch(step, depth)
+        if isinstance(step, HostLoop):
+            return self._host_loop(step, depth)
+        if isinstance(step, HostBranch):
+            printer = Printer(self.plan.symbols)
+            lines = [f"{pad}if ({printer.expr(step.condition)}) {{", *self.steps(step.then, depth + 1)]
+            if step.otherwise:
+                lines += [f"{pad}}} else {{", *self.steps(step.otherwise, depth + 1)]
+            return [*lines, f"{pad}}}"]
+        if isinstance(step, Finish):
+            return [f"{pad}return {_STATUS};"]
+        if isinstance(step, ScalarWork):
+            return self._scalar_work(step, depth)
+        if isinstance(step, Parallel):
+            return emit_parallel.emit(self, step, depth)
+        if isinstance(step, Reduce):
+            return emit_reduce.emit(self, step, depth)
+        return emit_scan_sums(self, step, depth)
+
+    def _host_statement(self, node: ir.Stmt, depth: int) -> list[str]:
+        pad, printer = INDENT * depth, Printer(self.plan.symbols)
+        if isinstance(node, ir.Declare) and node.dims:
+            kind, count = spelled(node.type), " * ".join(f"(long long)({printer.expr(d)})" for d in node.dims)
+            lines = [f"{pad}{kind} *{node.name} = scratch.get<{kind}>({count});", *self._checked(depth)]
+            if node.values is not None:
+                lines.append(f"{pad}cudaMemsetAsync({node.name}, 0, ({count}) * sizeof({kind}), stream);")
+            return lines
+        if isinstance(node, ir.Allocate):
+            kind, count = spelled(node.type), printer.expr(node.count)
+            declares = f"{kind} *" if node.declares else ""
+            lines = [f"{pad}{declares}{node.name} = scratch.get<{kind}>((long long)({count}));", *self._checked(depth)]
+            if node.zero:
+                lines += [
+                    f"{pad}if ((long long)({count}) > 0)",
+                    f"{pad}{INDENT}cudaMemsetAsync({node.name}, 0, (size_t)({count}) * sizeof({kind}), stream);",
+                ]
+            return lines
+        if isinstance(node, ir.Release):
+            return []
+        if isinstance(node, ir.Copy | ir.Fill):
+            return self._bulk(node, depth)
+        return printer.statement(node, depth)
+
+    def _checked(self, depth: int) -> list[str]:
+        pad = INDENT * depth
+        return [f"{pad}if (scratch.status != cudaSuccess)", f"{pad}{INDENT}return scratch.status;"]
+
+    def _bulk(self, node: ir.Copy | ir.Fill, depth: int) -> list[str]:
+        pad, printer = INDENT * depth, Printer(self.plan.symbols)
+        size = f"(size_t)({printer.expr(node.count)}) * sizeof({spelled(node.target.type)})"
+        target = printer.expr(node.target)
+        if isinstance(node, ir.Copy):
+            call = f"cudaMemcpyAsync({target}, {printer.expr(node.source)}, {size}, cudaMemcpyDeviceToDevice, stream);"
+        else:
+            call = f"cudaMemsetAsync({target}, {printer.expr(node.byte)}, {size}, stream);"
+        return [f"{pad}if ((long long)({printer.expr(node.count)}) > 0)", f"{pad}{INDENT}{call}"]
+
+    def _fetch(self, step: Fetch, depth: int) -> list[str]:
+        pad, kind, value = INDENT * depth, spelled(step.type), self.value_names[step.name]
+        return [
+            f"{pad}{kind} {step.name};",
+            f"{pad}cudaMemcpyAsync(&{step.name}, {value}, sizeof({kind}), cudaMemcpyDeviceToHost, stream);",
+            f"{pad}cudaStreamSynchronize(stream);",
+        ]
+
+    def _host_loop(self, step: HostLoop, depth: int) -> list[str]:
+        pad, printer, loop = INDENT * depth, Printer(self.plan.symbols), step.loop
+        inside = self.steps(step.steps, depth + 1)
+        tests = [line for fetch in step.tests for line in self._fetch(fetch, depth + 1)]
+        if isinstance(loop, ir.For):
+            outer = [line for fetch in step.tests for line in self._fetch(fetch, depth)]
+            if outer:
+                return [
+                    f"{pad}{{", *(INDENT + line for line in outer), f"{pad}{INDENT}{printer.header(loop)} {{",
+                    *(INDENT + line for line in inside), f"{pad}{INDENT}}}", f"{pad}}}",
+                ]  # fmt: skip
+            return [f"{pad}{printer.header(loop)} {{", *inside, f"{pad}}}"]
+        stop = [f"{pad}{INDENT}if (!({printer.expr(loop.condition)}))", f"{pad}{INDENT * 2}break;"]
+        if loop.test_last:
+            return [f"{pad}for (;;) {{", *inside, *tests, *stop, f"{pad}}}"]
+        return [f"{pad}for (;;) {{", *tests, *stop, *inside, f"{pad}}}"]
+
+    def _scalar_work(self, step: ScalarWork, depth: int) -> list[str]:
+        name = self.kernel_name("scalars")
+        scope, lines = self.scalar_lines(step.statements, 1)
+        if not lines:
+            return []
+        self.add_kernel(name, scope, lines)
+        return [self.launch(name, "1", "1", scope, depth)]
+
+    def scalar_lines(
+        self, statements: Sequence[ir.Stmt], depth: int, given: Iterable[str] = ()
+    ) -> tuple[KernelScope, list[str]]:
+        """Statements on device scalars: the scope they need, and their lines with the values stored at the end."""
+        work = [s for s in statements if not (isinstance(s, ir.Declare) and s.init is None and s.values is None)]
+        scope = self.scope(work, given)
+        printer = self.printer()
+        lines = printer.block(work, depth)
+        changed = stored_scalars(work) | declared(work)
+        for name in self._ordered(changed & self.shared):
+            value = self.value_names[name]
+            declaration = f"{spelled(self.plan.symbols[name].type)} *{value}"
+            if value in scope.arguments:
+                scope.parameters[scope.arguments.index(value)] = declaration
+            else:
+                scope.add(declaration, value)
+            lines.append(f"{INDENT * depth}*{value} = {name};")
+        return scope, lines
+
+    def private_copy(self, step: Parallel | Reduce) -> Sequence[ir.Stmt]:
+        """The nest's statement, as `scope` wants it."""
+        return (replace(step.nest.levels[0].loop, body=step.nest.inner),)
+
+
+def shared_scalars(plan: Plan) -> frozenset[str]:
+    """Device scalars that one step leaves for another, or for itself in a later turn of a host loop."""
+    places: dict[str, int] = {}
+
+    def count(steps: Sequence[Step], weight: int) -> None:
+        for step in steps:
+            if isinstance(step, HostLoop):
+                count(step.steps, 2)
+                names = {fetch.name for fetch in step.tests}
+            elif isinstance(step, HostBranch):
+                count((*step.then, *step.otherwise), weight)
+                names = set()
+            else:
+                names = _mentioned(step)
+            for name in names & plan.device_scalars:
+                places[name] = places.get(name, 0) + weight
+
+    count(plan.steps, 1)
+    return frozenset(name for name, number in places.items() if number > 1)
+
+
+def _mentioned(step: Step) -> set[str]:
+    statements: list[ir.Stmt] = []
+    if isinstance(step, Parallel | Reduce):
+        statements.append(step.nest.rebuilt())
+    if isinstance(step, Reduce):
+        statements += [*step.before, *step.after]
+    if isinstance(step, ScalarWork):
+        statements += step.statements
+    if isinstance(step, HostStatement):
+        statements.append(step.statement)
+    names = {step.name} if isinstance(step, Fetch) else set()
+    return names | set(reads(*statements)) | assigned(tuple(statements)) | declared(statements)
+
+
+_STATUS = "@STATUS@"
+
+_BLOCKS = """
+static unsigned int blocks_for(long long count, long long block, long long most)
+{
+    const long long blocks = (count + block - 1) / block;
+    return (unsigned int)(blocks < most ? blocks : most);
+}
+"""
+
+_SCRATCH = """
+// Temporary device memory, given back in stream order when the call returns.
+struct Scratch {
+    cudaStream_t stream;
+    void *blocks[16];
+    int used = 0;
+    cudaError_t status = cudaSuccess;
+    explicit Scratch(cudaStream_t s) : stream(s) {}
+    template <typename T> T *get(long long count)
+    {
+        void *block = nullptr;
+        if (count < 1)
+            count = 1;
+        if (used == 16)
+            status = cudaErrorMemoryAllocation;
+        else if (status == cudaSuccess)
+            status = cudaMallocAsync(&block, (size_t)count * sizeof(T), stream);
+        if (block != nullptr)
+            blocks[used++] = block;
+        return (T *)block;
+    }
+    ~Scratch()
+    {
+        while (used > 0)
+            cudaFreeAsync(blocks[--used], stream);
+    }
+};
+"""

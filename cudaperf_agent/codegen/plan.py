@@ -1,0 +1,643 @@
+"""From the loop IR to a plan: which loops become launches, reductions or host loops, proven, or declined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cudaperf_agent.codegen.accesses import Access, Alias, Collector, Constraint, Domain
+from cudaperf_agent.codegen.affine import Poly, parsed
+from cudaperf_agent.codegen.dependence import Carried, carried
+from cudaperf_agent.codegen.scalars import (
+    carried_scalars,
+    declared,
+    find_reductions,
+    flow,
+    reads,
+    stored_scalars,
+)
+from cudaperf_agent.codegen.steps import (
+    Declined,
+    Fetch,
+    Finish,
+    HostBranch,
+    HostLoop,
+    HostStatement,
+    Level,
+    Nest,
+    Parallel,
+    Plan,
+    Reduce,
+    ScalarWork,
+    Step,
+    Symbol,
+)
+from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lower import assigned
+from cudaperf_agent.tasks.model import CType, TypeKind
+
+RESULT = "result"
+"""Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
+MAX_MAPPED = 3
+"""Grids have three dimensions."""
+
+_LOOP_TYPES = (TypeKind.INT, TypeKind.UINT)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known where a statement stands.
+
+    Attributes:
+        facts: Constraints on sizes and host loop variables that hold here.
+        live: Scalars that may be read after the statements at hand.
+        loops: Whether a host loop encloses them.
+    """
+
+    facts: tuple[Constraint, ...] = ()
+    live: frozenset[str] = frozenset()
+    in_loop: bool = False
+
+
+def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Plan:
+    """Plan the entry of a module.
+
+    Args:
+        module: The lowered C.
+        extents: Elements of each buffer as C expressions, where known.
+
+    Raises:
+        Declined: With the reason and the line where a proof failed.
+    """
+    return Planner(module, extents or {}).plan()
+
+
+class Planner:
+    """Plans one entry."""
+
+    def __init__(self, module: ir.Module, extents: Mapping[str, str]) -> None:
+        self.module = module
+        self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}
+        entry = module.entry
+        self.symbols = _symbols(entry)
+        self.buffers: dict[str, tuple[ir.Expr | None, ...]] = {p.name: p.dims for p in entry.params if p.pointer}
+        self.buffers |= {t.name: tuple(ir.Const(d, ir.INT) for d in t.dims) for t in entry.tables}
+        self.aliases: dict[str, Alias] = {}
+        self.env: dict[str, Poly | None] = {}
+        self.defined: list[Constraint] = []
+        self.device: set[str] = set()
+        written = assigned(entry.body)
+        for table in entry.tables:
+            if table.name in written:
+                raise Declined(f"the file-scope variable '{table.name}' is written", entry.line)
+
+    def plan(self) -> Plan:
+        """The whole plan."""
+        body = self.module.entry.body
+        self.device = self._device_scalars(body)
+        steps = self.block(body, Context())
+        if not any(_parallel(s) for s in _all(steps)):
+            raise Declined("nothing in the function can be spread over threads", self.module.entry.line)
+        roots = {name: alias.root for name, alias in self.aliases.items()}
+        return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots)
+
+    # New names --------------------------------------------------------------------------------------------------
+
+    def _fresh(self, wanted: str) -> str:
+        name, number = wanted, 2
+        while name in self.symbols or self.module.helper(name) is not None:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+    def new_scalar(self, wanted: str, kind: CType) -> ir.Ref:
+        """A new variable in device memory."""
+        ref = self.new_host_scalar(wanted, kind)
+        self.device.add(ref.name)
+        return ref
+
+    def new_host_scalar(self, wanted: str, kind: CType) -> ir.Ref:
+        """A new variable of the host."""
+        name = self._fresh(wanted)
+        self.symbols[name] = Symbol(name, kind)
+        return ir.Ref(name, kind)
+
+    def new_buffer(self, wanted: str, kind: CType) -> str:
+        """A new buffer in device memory."""
+        name = self._fresh(wanted)
+        self.symbols[name] = Symbol(name, kind, True)
+        self.buffers[name] = ()
+        return name
+
+    def result_place(self, line: int) -> ir.Load:
+        """Where the returned value goes."""
+        returns = self.module.entry.returns
+        if returns is None:
+            raise Declined("a function that returns nothing returns a value", line)
+        return ir.Load(RESULT, (ir.Const(0, ir.INT),), returns, line)
+
+    # Scalars --------------------------------------------------------------------------------------------------
+
+    def _device_scalars(self, body: Sequence[ir.Stmt]) -> set[str]:
+        """Top-level scalars whose value comes out of memory or out of a loop over threads."""
+        found: set[str] = set()
+        while True:
+            before = set(found)
+            self._spread_device(body, found)
+            if found == before:
+                return found
+
+    def _spread_device(self, body: Sequence[ir.Stmt], found: set[str]) -> None:
+        for statement in body:
+            if isinstance(statement, ir.Declare) and not statement.dims:
+                parts = [*([statement.init] if statement.init else []), *(statement.values or ())]
+                if statement.type.kind is TypeKind.STRUCT or self._on_device(parts, found):
+                    found.add(statement.name)
+            elif isinstance(statement, ir.Assign):
+                place = ir.root(statement.target)
+                if isinstance(place, ir.Ref) and (
+                    self._on_device([statement.value], found) or not isinstance(statement.target, ir.Ref)
+                ):
+                    found.add(place.name)
+            elif isinstance(statement, ir.For | ir.While):
+                if isinstance(statement, ir.For) and _leaves_early(statement.body):
+                    found |= stored_scalars((statement,)) - declared((statement,))
+                elif self._sequential(statement):
+                    self._spread_device(statement.body, found)
+                    if isinstance(statement, ir.While):
+                        self._spread_device(statement.update, found)
+                else:
+                    found |= stored_scalars((statement,)) - declared((statement,)) - _loop_variables((statement,))
+            elif isinstance(statement, ir.If):
+                if _has_loop(statement) or not self._on_device([statement.condition], found):
+                    self._spread_device((*statement.then, *statement.otherwise), found)
+                else:
+                    found |= stored_scalars((statement,)) - declared((statement,))
+
+    def _on_device(self, parts: Sequence[ir.Expr], found: set[str]) -> bool:
+        for part in parts:
+            for node in ir.walk(part):
+                if isinstance(node, ir.Load) or (isinstance(node, ir.Ref) and node.name in found):
+                    return True
+                if isinstance(node, ir.Call) and any(isinstance(a, ir.Address) for a in node.arguments):
+                    return True
+        return False
+
+    def _sequential(self, loop: ir.For | ir.While) -> bool:
+        """Whether a loop holds further loops and no scalar work that only a thread could do."""
+        return any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill) for n in ir.walk(*loop.body))
+
+    # Blocks ---------------------------------------------------------------------------------------------------
+
+    def block(self, statements: Sequence[ir.Stmt], context: Context) -> list[Step]:
+        """Plan statements that the host reaches in order."""
+        steps: list[Step] = []
+        for position, statement in enumerate(statements):
+            rest = flow(statements[position + 1 :])
+            inner = replace(context, live=rest.exposed | context.live)
+            steps += self.statement(statement, inner, statements[position + 1 :])
+            if steps and isinstance(steps[-1], Finish):
+                break
+            if isinstance(statement, ir.If) and not statement.otherwise and _returns(statement.then):
+                context = replace(context, facts=self._facts(statement.condition, context, negate=True))
+        return _merged(steps)
+
+    def statement(self, statement: ir.Stmt, context: Context, following: Sequence[ir.Stmt]) -> list[Step]:
+        """Plan one statement."""
+        if isinstance(statement, ir.Declare):
+            return self._declare(statement, context)
+        if isinstance(statement, ir.Assign):
+            return self._assign(statement)
+        if isinstance(statement, ir.Point):
+            return self._point(statement)
+        if isinstance(statement, ir.Allocate | ir.Release | ir.Copy | ir.Fill):
+            return self._memory(statement)
+        if isinstance(statement, ir.For):
+            return self._loop(statement, context, following)
+        if isinstance(statement, ir.While):
+            return self._host_loop(statement, context)
+        if isinstance(statement, ir.If):
+            return self._branch(statement, context)
+        if isinstance(statement, ir.Return):
+            return self._finish(statement)
+        if isinstance(statement, ir.Break | ir.Continue):
+            return [HostStatement(statement)]
+        raise Declined("this statement has no place between launches", statement.line)
+
+    def _finish(self, statement: ir.Return) -> list[Step]:
+        if statement.value is None or self.module.entry.returns is None:
+            return [Finish()]
+        place = self.result_place(statement.line)
+        return [ScalarWork((ir.Assign(place, "=", statement.value, statement.line),)), Finish()]
+
+    def _declare(self, statement: ir.Declare, context: Context) -> list[Step]:
+        if statement.dims:
+            if context.in_loop:
+                raise Declined(f"the array '{statement.name}' is made inside a loop that launches", statement.line)
+            if statement.values is not None and any(_known(v) != 0 for v in statement.values):
+                raise Declined(f"the initial values of the array '{statement.name}' are not zero", statement.line)
+            self.buffers[statement.name] = statement.dims if len(statement.dims) > 1 else ()
+            return [HostStatement(statement)]
+        if statement.name in self.device:
+            return [ScalarWork((statement,))]
+        self._host_value(statement.name, statement.init)
+        return [HostStatement(statement)]
+
+    def _host_value(self, name: str, value: ir.Expr | None) -> None:
+        stores = [
+            n
+            for n in ir.walk(*self.module.entry.body)
+            if (isinstance(n, ir.Assign) and isinstance(n.target, ir.Ref) and n.target.name == name)
+            or (isinstance(n, ir.For) and n.variable == name)
+        ]
+        if stores or value is None:
+            return
+        collector = self._collector(())
+        known = collector._poly(value, Domain())
+        if known is not None and not collector._fresh:
+            # A fact, not a substitution: a width ``w = n + 1`` keeps its name, so that ``y*w + x`` keeps its shape.
+            self.defined += [Constraint(Poly.name(name) - known, equal=True), *collector._extra]
+
+    def _assign(self, statement: ir.Assign) -> list[Step]:
+        place = ir.root(statement.target)
+        if isinstance(place, ir.Ref) and place.name not in self.device:
+            return [HostStatement(statement)]
+        return [ScalarWork((statement,))]
+
+    def _point(self, statement: ir.Point) -> list[Step]:
+        if statement.source is None:
+            return [HostStatement(statement)]
+        if self._on_device(statement.source.indices, self.device):
+            raise Declined(f"where '{statement.name}' points depends on values in memory", statement.line)
+        if not statement.declares or _moved(self.module.entry.body, statement.name):
+            raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line)
+        collector = self._collector(())
+        collector.statement(statement, Domain())
+        self.aliases[statement.name] = collector.aliases[statement.name]
+        return [HostStatement(statement)]
+
+    def _memory(self, statement: ir.Allocate | ir.Release | ir.Copy | ir.Fill) -> list[Step]:
+        if isinstance(statement, ir.Allocate):
+            self.buffers[statement.name] = ()
+        needed = [] if isinstance(statement, ir.Release) else list(ir.children(statement))
+        if self._on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
+            raise Declined("the size of a copy or an allocation depends on values in memory", statement.line)
+        return [HostStatement(statement)]
+
+    def _branch(self, statement: ir.If, context: Context) -> list[Step]:
+        if not _has_loop(statement) and not _jumps(statement):
+            stored = stored_scalars((statement,))
+            if stored and not stored & self.device and not self._on_device([statement.condition], self.device):
+                return [HostStatement(statement)]
+            return [ScalarWork((statement,))]
+        fetches = self._fetches(statement.condition)
+        yes = self.block(statement.then, replace(context, facts=self._facts(statement.condition, context)))
+        no = self.block(
+            statement.otherwise, replace(context, facts=self._facts(statement.condition, context, negate=True))
+        )
+        return [*fetches, HostBranch(statement.condition, tuple(yes), tuple(no))]
+
+    def _fetches(self, condition: ir.Expr) -> list[Step]:
+        for node in ir.walk(condition):
+            if isinstance(node, ir.Load) or (isinstance(node, ir.Call) and self.module.helper(node.name)):
+                raise Declined("a decision of the host depends on memory", node.line)
+        return [Fetch(name, self.symbols[name].type) for name in sorted(reads(condition)) if name in self.device]
+
+    def _facts(self, condition: ir.Expr, context: Context, *, negate: bool = False) -> tuple[Constraint, ...]:
+        collector = self._collector(())
+        domain = collector.holds(condition, Domain((), (), (*self.defined, *context.facts)), negate=negate)
+        return domain.constraints if not domain.free else context.facts
+
+    # Loops ----------------------------------------------------------------------------------------------------
+
+    def _collector(self, piece: Sequence[ir.Stmt]) -> Collector:
+        varying = assigned(tuple(piece))
+        collector = Collector(self.module, self.buffers, set(varying), self.aliases)
+        collector.env = {k: v for k, v in self.env.items() if k not in varying}
+        return collector
+
+    def accesses(self, nest: Nest, context: Context) -> list[Access]:
+        """Accesses of a nest with all declarations sunk into its body."""
+        collector = self._collector((nest.rebuilt(),))
+        domain = Domain((), (), (*self.defined, *context.facts))
+        for level in nest.levels:
+            collector.read(level.loop.start, domain)
+            collector.read(level.loop.bound, domain)
+            domain = collector.inside(level.loop, domain)
+            for statement in level.prefix:
+                collector.statement(statement, domain)
+        # Loads in bounds and declarations happen in every iteration of the nest once they are sunk.
+        early = collector.accesses
+        collector.accesses = [replace(a, domain=_sunk(a.domain, domain)) for a in early]
+        collector.block(nest.body, domain)
+        return collector.accesses
+
+    def _loop(self, loop: ir.For, context: Context, following: Sequence[ir.Stmt]) -> list[Step]:
+        from cudaperf_agent.codegen.rules import first_rule, last_rule
+        from cudaperf_agent.codegen.rules.search import search
+
+        if _leaves_early(loop.body):
+            return search(self, loop, context, following)
+        nest = nest_of(loop)
+        shared = carried_scalars(nest.inner, nest.variables, context.live - _declared_by(nest))
+        accesses = self.accesses(nest, context)
+        found = carried(accesses, nest.variables)
+        direct = self._direct(nest, shared, found, accesses)
+        if direct is not None:
+            return direct
+        special = first_rule(self, loop, nest, shared, context)
+        if special:
+            return special
+        try:
+            return self._host_loop(loop, context)
+        except Declined as inner:
+            special = last_rule(self, nest, accesses, context)
+            if special:
+                return special
+            raise self._explained(loop, nest, shared, found, inner) from inner
+
+    def _explained(
+        self, loop: ir.For, nest: Nest, shared: set[str], found: dict[str, Carried], inner: Declined
+    ) -> Declined:
+        if len(nest.levels) > 1 or any(isinstance(n, ir.For | ir.While) for n in ir.walk(*loop.body)):
+            return inner
+        order = found[loop.variable].order
+        if order:
+            return Declined(f"the loop cannot run in parallel: {order[0]}", order[0].line)
+        if shared:
+            name = sorted(shared)[0]
+            return Declined(
+                f"the loop cannot run in parallel: each iteration needs the '{name}' of the one before",
+                next(
+                    (n.line for n in ir.walk(*loop.body) if isinstance(n, ir.Assign) and name in reads(n.target)),
+                    loop.line,
+                ),
+            )
+        return inner
+
+    def _direct(
+        self, nest: Nest, shared: set[str], found: dict[str, Carried], accesses: Sequence[Access]
+    ) -> list[Step] | None:
+        """The nest as one launch: parallel loops, updates with atomics, or reductions."""
+        stored = frozenset(a.root for a in accesses if a.write)
+        if shared:
+            reductions = find_reductions(nest.inner, sorted(shared), self.module)
+            if isinstance(reductions, str):
+                return None
+            ordered = any(r.payload for r in reductions)
+            spread = 0
+            for level in nest.levels[: 1 if ordered else 2]:
+                if found[level.variable].order or not self.mappable(nest, level.variable, nest.variables[:spread]):
+                    break
+                spread += 1
+            if not spread or not _grows(nest, nest.variables[:spread]):
+                return None
+            atomic = frozenset(c.root for v in nest.variables[:spread] for c in found[v].updates)
+            if not self._atomics_exist(nest, atomic):
+                return None
+            return [Reduce(nest, spread, tuple(reductions), (), (), atomic, stored)]
+        free = [v for v in nest.variables if not found[v].order and not found[v].updates]
+        chosen = self._choose(nest, free)
+        if chosen and _grows(nest, chosen):
+            return [Parallel(nest, chosen, frozenset(), stored)]
+        loose = [v for v in nest.variables if not found[v].order]
+        chosen = self._choose(nest, loose)
+        if chosen and _grows(nest, chosen):
+            atomic = frozenset(c.root for v in chosen for c in found[v].updates)
+            if self._atomics_exist(nest, atomic):
+                return [Parallel(nest, chosen, atomic, stored)]
+        return None
+
+    def _atomics_exist(self, nest: Nest, atomic: frozenset[str]) -> bool:
+        from cudaperf_agent.codegen.atomics import supported
+
+        for node in ir.walk(*nest.inner):
+            if isinstance(node, ir.Assign):
+                place = ir.root(node.target)
+                if isinstance(place, ir.Load):
+                    alias = self.aliases.get(place.pointer)
+                    names = {place.pointer, alias.root if alias else place.pointer}
+                    if (names & atomic or place.pointer in declared(nest.inner)) and atomic and not supported(node):
+                        return False
+        return True
+
+    def _choose(self, nest: Nest, candidates: Sequence[str]) -> tuple[str, ...]:
+        """Loops to spread over the grid: those whose range the host can compute."""
+        chosen: list[str] = []
+        for variable in candidates:
+            if self.mappable(nest, variable, chosen):
+                chosen.append(variable)
+        growing = [v for v in chosen if _grows(nest, (v,))]
+        return tuple((growing if len(growing) >= 1 else chosen)[:MAX_MAPPED])
+
+    def within(self, loop: ir.For, context: Context) -> Context:
+        """The context of a host loop's body."""
+        domain = self._collector((loop,)).inside(loop, Domain((), (), (*self.defined, *context.facts)))
+        return Context(context.facts if domain.free else domain.constraints, context.live, True)
+
+    def ends(self, loop: ir.For, context: Context) -> tuple[Poly | None, Poly | None, Domain]:
+        """Start and bound of a loop as polynomials in sizes, and what holds before it."""
+        collector = self._collector((loop,))
+        domain = Domain((), (), (*self.defined, *context.facts))
+        start, bound = collector._poly(loop.start, domain), collector._poly(loop.bound, domain)
+        return start, bound, collector.take_free(domain)
+
+    def mappable(self, nest: Nest, variable: str, outer: Sequence[str]) -> bool:
+        loop = nest.level(variable).loop
+        if any(isinstance(n, ir.Load | ir.Call) for n in ir.walk(loop.start, loop.bound)):
+            return False
+        needs = reads(loop.start) | reads(loop.bound)
+        if needs & self.device:
+            return False
+        inside = {s.name for level in nest.levels for s in level.prefix if isinstance(s, ir.Declare | ir.Point)}
+        if needs & inside:
+            return False
+        others = set(needs & set(nest.variables))
+        return not others or (abs(loop.step) == 1 and self._monotone(loop, others, nest))
+
+    def _monotone(self, loop: ir.For, others: set[str], nest: Nest) -> bool:
+        """Whether the ends of a range that depends on other loops are extreme at the ends of those loops."""
+        collector = self._collector((nest.rebuilt(),))
+        for expr in (loop.start, loop.bound):
+            poly = collector._poly(expr, Domain(nest.variables))
+            if poly is None or collector._fresh or not poly.affine_in(set(nest.variables)):
+                return False
+        return all(
+            not (reads(nest.level(o).loop.start) | reads(nest.level(o).loop.bound)) & set(nest.variables)
+            for o in others
+        )
+
+    def _host_loop(self, loop: ir.For | ir.While, context: Context) -> list[Step]:
+        """A loop that the host runs, if everything in it can be launched or computed by the host."""
+        body_flow = flow(loop.body)
+        facts = context.facts
+        live = context.live | body_flow.exposed
+        tests: list[Step] = []
+        if isinstance(loop, ir.For):
+            if self._on_device([loop.start, loop.bound], self.device):
+                if any(isinstance(n, ir.Load) for n in ir.walk(loop.start, loop.bound)):
+                    raise Declined("the range of a loop that must keep its order depends on memory", loop.line)
+                tests = [*self._fetches(loop.start), *self._fetches(loop.bound)]
+            facts = self.within(loop, context).facts
+        else:
+            live |= reads(loop.condition) | flow(loop.update).exposed
+            tests = self._fetches(loop.condition)
+        saved = dict(self.env), dict(self.aliases)
+        self.env = {k: v for k, v in self.env.items() if k not in assigned((loop,))}
+        steps = self.block(loop.body, Context(facts, live, True))
+        if isinstance(loop, ir.While):
+            steps += self.block(loop.update, Context(facts, live, True))
+        self.env = saved[0]
+        if not any(_parallel(s) for s in _all(steps)):
+            raise Declined("the loop keeps its order and nothing in it can be spread over threads", loop.line)
+        return [HostLoop(loop, tuple(steps), tuple(t for t in tests if isinstance(t, Fetch)))]
+
+
+def nest_of(loop: ir.For) -> Nest:
+    """The deepest perfect nest that starts at a loop; declarations may stand between its loops."""
+    levels: list[Level] = []
+    current = loop
+    while True:
+        prefix: list[ir.Stmt] = []
+        rest = list(current.body)
+        while rest and isinstance(rest[0], ir.Declare | ir.Point) and _pure_declaration(rest[0]):
+            prefix.append(rest.pop(0))
+        header = replace(current, body=())
+        names = {s.name for s in prefix if isinstance(s, ir.Declare | ir.Point)}
+        if len(rest) != 1 or not isinstance(rest[0], ir.For):
+            return Nest((*levels, Level(header)), current.body)
+        inner = rest[0]
+        if names & stored_scalars((inner,)) or _own_break(inner.body) or _own_continue(current.body):
+            return Nest((*levels, Level(header)), current.body)
+        levels.append(Level(header, tuple(prefix)))
+        current = inner
+
+
+def _pure_declaration(statement: ir.Stmt) -> bool:
+    if isinstance(statement, ir.Declare):
+        return not statement.dims
+    return isinstance(statement, ir.Point) and statement.declares and statement.source is not None
+
+
+def _sunk(domain: Domain, whole: Domain) -> Domain:
+    free = tuple(dict.fromkeys((*domain.free, *whole.free)))
+    return Domain(whole.dims, free, tuple(dict.fromkeys((*domain.constraints, *whole.constraints))))
+
+
+def _symbols(entry: ir.Function) -> dict[str, Symbol]:
+    symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in entry.params}
+    for table in entry.tables:
+        dims = tuple(ir.Const(d, ir.INT) for d in table.dims)
+        symbols[table.name] = Symbol(table.name, table.type, True, True, dims)
+    if entry.returns is not None:
+        symbols[RESULT] = Symbol(RESULT, entry.returns, True)
+    for node in ir.walk(*entry.body):
+        if isinstance(node, ir.Declare):
+            symbols[node.name] = Symbol(node.name, node.type, bool(node.dims), False, node.dims)
+        elif isinstance(node, ir.Point):
+            if node.declares:
+                symbols[node.name] = Symbol(node.name, node.type, True, node.const)
+        elif isinstance(node, ir.Allocate):
+            symbols[node.name] = Symbol(node.name, node.type, True)
+        elif isinstance(node, ir.For):
+            symbols.setdefault(node.variable, Symbol(node.variable, node.type))
+    return symbols
+
+
+def _all(steps: Sequence[Step]) -> list[Step]:
+    found: list[Step] = []
+    for step in steps:
+        found.append(step)
+        if isinstance(step, HostLoop):
+            found += _all(step.steps)
+        elif isinstance(step, HostBranch):
+            found += _all((*step.then, *step.otherwise))
+    return found
+
+
+def _parallel(step: Step) -> bool:
+    return not isinstance(step, HostStatement | HostLoop | HostBranch | ScalarWork | Finish | Fetch)
+
+
+def _has_loop(statement: ir.Stmt) -> bool:
+    return any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill | ir.Allocate) for n in ir.walk(statement))
+
+
+def _jumps(statement: ir.Stmt) -> bool:
+    return any(isinstance(n, ir.Return | ir.Break | ir.Continue) for n in ir.walk(statement))
+
+
+def _returns(statements: Sequence[ir.Stmt]) -> bool:
+    return bool(statements) and isinstance(statements[-1], ir.Return)
+
+
+def _own(body: Sequence[ir.Stmt], kind: type) -> bool:
+    for statement in body:
+        if isinstance(statement, kind):
+            return True
+        if isinstance(statement, ir.If) and _own((*statement.then, *statement.otherwise), kind):
+            return True
+    return False
+
+
+def _own_break(body: Sequence[ir.Stmt]) -> bool:
+    return _own(body, ir.Break)
+
+
+def _leaves_early(body: Sequence[ir.Stmt]) -> bool:
+    return _own_break(body) or any(isinstance(n, ir.Return) for n in ir.walk(*body))
+
+
+def _own_continue(body: Sequence[ir.Stmt]) -> bool:
+    return _own(body, ir.Continue)
+
+
+def _loop_variables(body: Sequence[ir.Stmt]) -> set[str]:
+    return {n.variable for n in ir.walk(*body) if isinstance(n, ir.For)}
+
+
+def _moved(body: Sequence[ir.Stmt], name: str) -> bool:
+    return any(isinstance(n, ir.Point) and n.name == name and not n.declares for n in ir.walk(*body))
+
+
+def _known(value: ir.Expr) -> int | float | None:
+    while isinstance(value, ir.Cast):
+        value = value.operand
+    return value.value if isinstance(value, ir.Const) else None
+
+
+def _declared_by(nest: Nest) -> frozenset[str]:
+    return frozenset(level.variable for level in nest.levels if level.loop.declared)
+
+
+def _grows(nest: Nest, chosen: Sequence[str]) -> bool:
+    """Whether the number of threads grows with the input, or nothing in the nest does."""
+    loops = [nest.level(v).loop for v in chosen]
+    if any(_known(loop.bound) is None or _known(loop.start) is None for loop in loops):
+        return True
+    others = [n for n in ir.walk(nest.rebuilt()) if isinstance(n, ir.For | ir.While)]
+    return bool(loops) and all(
+        isinstance(n, ir.For) and _known(n.bound) is not None and _known(n.start) is not None for n in others
+    )
+
+
+def _merged(steps: list[Step]) -> list[Step]:
+    """Scalar statements joined with their neighbours, and put into the reduction that they prepare or follow."""
+    merged: list[Step] = []
+    for step in steps:
+        last = merged[-1] if merged else None
+        if isinstance(step, ScalarWork) and isinstance(last, ScalarWork):
+            merged[-1] = ScalarWork((*last.statements, *step.statements))
+        elif isinstance(step, ScalarWork) and isinstance(last, Reduce):
+            merged[-1] = replace(last, after=(*last.after, *step.statements))
+        elif isinstance(step, Reduce) and isinstance(last, ScalarWork) and _repeatable(last, step):
+            merged[-1] = replace(step, before=(*last.statements, *step.before))
+        else:
+            merged.append(step)
+    return merged
+
+
+def _repeatable(work: ScalarWork, step: Reduce) -> bool:
+    """Whether both kernels of a reduction may run the statements: they store no memory the reduction touches."""
+    return not any(
+        isinstance(n, ir.Assign) and isinstance(ir.root(n.target), ir.Load) for s in work.statements for n in ir.walk(s)
+    ) and not (reads(*work.statements) & step.stored)

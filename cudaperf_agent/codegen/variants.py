@@ -1,0 +1,106 @@
+"""The generator of correct device-form sources: one naive variant and others by strategy, or a reasoned refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cudaperf_agent.codegen.emit import Emitter, NotApplicable
+from cudaperf_agent.codegen.plan import make_plan
+from cudaperf_agent.codegen.steps import Declined, Plan
+from cudaperf_agent.codegen.strategy import NAIVE, Strategy
+from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.model import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One generated source.
+
+    Attributes:
+        strategy: Name of the strategy.
+        source: A device-form ``.cu``.
+        description: One sentence.
+        parameters: Numbers of the strategy.
+        naive: The plain CUDA that others are compared with.
+    """
+
+    strategy: str
+    source: str
+    description: str
+    parameters: dict[str, int | str] = field(default_factory=dict)
+    naive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Why there is no translation: the reason, and the 1-based line of the C that stands in the way."""
+
+    reason: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the generator has for a task: variants, the likely fastest first, or a decline."""
+
+    variants: tuple[Variant, ...] = ()
+    declined: Decline | None = None
+
+    @property
+    def naive(self) -> Variant | None:
+        """The plain variant."""
+        return next((v for v in self.variants if v.naive), None)
+
+
+def generate(task: Task) -> Generation:
+    """All variants of a task.
+
+    Never raises for a C that it cannot translate; the result says why.
+    """
+    if task.mode == "program":
+        return Generation(declined=Decline("whole programs are not generated, only functions", task.first_line))
+    module = lower_task(task)
+    if isinstance(module, ir.Unlowered):
+        return Generation(declined=Decline(module.reason, module.line))
+    try:
+        plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
+        source = Emitter(task, plan, NAIVE).source()
+    except Declined as stop:
+        return Generation(declined=Decline(stop.reason, stop.line))
+    naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
+    others = _distinct(task, plan, naive, strategies(plan))
+    return Generation((*others, naive))
+
+
+def strategies(plan: Plan) -> Sequence[Strategy]:
+    """Strategies worth trying on a plan, the likely fastest first."""
+    return (
+        Strategy("tree", "Partial results are combined by warp shuffles.", restrict=True, tree=True, items=8),
+        Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
+        Strategy("grid_stride", "At most 1056 blocks, threads stride over the rest.", restrict=True, grid_stride=1056),
+        Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
+        Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
+        Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
+    )
+
+
+def _distinct(task: Task, plan: Plan, naive: Variant, candidates: Sequence[Strategy]) -> list[Variant]:
+    seen = {_code(naive.source)}
+    made: list[Variant] = []
+    for strategy in candidates:
+        try:
+            source = Emitter(task, plan, strategy).source()
+        except NotApplicable:
+            continue
+        code = _code(source)
+        if code not in seen:
+            seen.add(code)
+            made.append(Variant(strategy.name, source, strategy.description, strategy.parameters))
+    return made
+
+
+def _code(source: str) -> str:
+    """The text without its first comment, which names the strategy."""
+    return source.split("\n", 1)[1]

@@ -1,0 +1,115 @@
+"""The size a task is timed at, its contents, and how long the C takes on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cudaperf_agent.cuda.timing import Contents, TimingConfig
+from cudaperf_agent.cuda.verdict import Timing
+from cudaperf_agent.errors import InputRefused
+from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.native import NativeRun, Wrap, call_native
+from cudaperf_agent.tasks.budget import Expected
+from cudaperf_agent.tasks.cases import sized_case
+from cudaperf_agent.tasks.model import Case, Task
+from cudaperf_agent.tasks.oracle import Oracle
+from cudaperf_agent.tasks.sizes import integers
+from cudaperf_agent.tasks.stub import native_arguments
+
+_FIRST_SIZE = 64
+_DOUBLINGS = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One way of running the C.
+
+    Attributes:
+        name: As shown: ``C -O3 -march=native, one core``.
+        library: Built with its call stub.
+        threads: OpenMP threads.
+    """
+
+    name: str
+    library: Path
+    threads: int = 1
+
+
+async def timed_case(task: Task, native: Baseline, config: TimingConfig, wrap: Wrap | None) -> Case:
+    """The case to time: sizes doubled until the buffers are as large as wanted or the C takes long enough.
+
+    Raises:
+        InputRefused: Not even the smallest size is legal.
+    """
+    known = integers(task)
+    ceilings = {name: _ceiling(known.ranges[name].high) for name in known.sizes}
+    chosen: Case | None = None
+    for doubling in range(_DOUBLINGS):
+        sizes = {n: min(_FIRST_SIZE << doubling, c) if c else _FIRST_SIZE << doubling for n, c in ceilings.items()}
+        try:
+            case = await asyncio.to_thread(sized_case, task, sizes, 0)
+        except InputRefused:
+            if chosen is None and doubling < 4:
+                continue
+            break
+        if _bytes(case) > config.size_bytes and chosen is not None:
+            break
+        run = await _run(task, native, [case], config.reference_seconds * 20, wrap)
+        if not run.outcomes:
+            break
+        chosen = case
+        if run.outcomes[0].seconds > config.reference_seconds or all(c and sizes[n] >= c for n, c in ceilings.items()):
+            break
+    if chosen is None:
+        raise InputRefused(f"no size of {task.name} can be timed", where=f"{task.path}:{task.first_line}")
+    return chosen
+
+
+async def make_contents(task: Task, oracle: Oracle, case: Case, config: TimingConfig) -> Contents:
+    """Content sets of the size of `case`, with what each must give, kept by the parent."""
+    sizes = {name: int(case.values[name]) for name in integers(task).sizes}
+    wanted = config.contents_bytes // max(1, _bytes(case))
+    count = max(config.fewest_contents, min(config.contents, wanted))
+    drawn = [await asyncio.to_thread(sized_case, task, sizes, seed) for seed in range(1, count + 1)]
+    named = tuple(replace(c, name=case.name) for c in drawn)
+    expected: list[Expected] = []
+    for content in named:  # one at a time: a large size times all builds of the C would not fit in memory
+        expected += await oracle.expected([content])
+    return Contents(named, tuple(expected))
+
+
+async def time_reference(
+    task: Task, baseline: Baseline, contents: Contents, samples: int, limits: Limits, wrap: Wrap | None
+) -> Timing | None:
+    """Times of the C over the contents, each first warmed by one call; `None` if it fails."""
+    cases = [contents.cases[i % len(contents.cases)] for i in range(samples + 1)]
+    run = await _run(task, baseline, cases, limits.seconds, wrap)
+    if len(run.outcomes) < len(cases):
+        return None
+    seconds = [outcome.seconds for outcome in run.outcomes]
+    return Timing("reference", contents.cases[0].name, tuple(seconds[1:]), seconds[0], baseline.name)
+
+
+async def _run(task: Task, baseline: Baseline, cases: Sequence[Case], seconds: float, wrap: Wrap | None) -> NativeRun:
+    return await call_native(
+        baseline.library,
+        [native_arguments(task, case) for case in cases],
+        limits=Limits(seconds=max(30.0, seconds), memory=16 << 30, file_bytes=16 << 30),
+        env={"OMP_NUM_THREADS": str(baseline.threads)},
+        wrap=wrap,
+    )
+
+
+def _bytes(case: Case) -> int:
+    return sum(v.nbytes for v in case.values.values())
+
+
+def _ceiling(text: str | None) -> int | None:
+    """A constant upper end of a size's range; an end that depends on other sizes is left to `sized_case`."""
+    try:
+        return int(text, 0) if text is not None else None
+    except ValueError:
+        return None

@@ -1,0 +1,137 @@
+"""What a candidate may not do, whatever its output: reach for the harness, use no GPU, or use one thread of it.
+
+Three checks. `screen` reads the source for names that a translation has no use for and that only serve to look into, or
+talk to, the process around it; it is a fence, not a proof. `unlaunched` and `grows` look at what was launched. The
+third, suppressing each kernel in turn, is `Verifier`'s, since it runs the candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cudaperf_agent.codegen.forms import without_noise
+
+_REACHES = {
+    r"cudaperf_\w+": "a name of the test harness",
+    r"__tsan_\w+|__asan_\w+|__sanitizer_\w+": "a hook of the memory checker",
+    r"dlopen|dlsym|dlvsym|dl_iterate_phdr|dladdr": "symbols of the process around it",
+    r"fork|vfork|clone|execve?|execv[pe]*|execl[pe]*|posix_spawnp?|popen": "other processes",
+    r"ptrace|process_vm_readv|process_vm_writev|mprotect|userfaultfd": "memory of the process around it",
+    r"sigaction|sigaltstack|sigprocmask|signal|setjmp|longjmp|siglongjmp|ucontext_t": "signals and stacks",
+    r"socket|connect|sendto|recvfrom|getaddrinfo": "the network",
+    r"shm_open|shmget|shmat|memfd_create|mkfifo": "memory shared between processes",
+    r"pthread_create|fopen|freopen|openat?|syscall|getenv|setenv|LD_PRELOAD": "the system outside the computation",
+    r"clock_gettime|gettimeofday|cuptiSubscribe|cuptiActivity\w*": "the clock or the profiler",
+}
+_PROGRAM_MAY = frozenset({"getenv", "fopen", "freopen", "open", "openat"})
+# `name(` that is no member access and no declaration of a method.
+_CALLED = {re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})\s*\("): why for names, why in _REACHES.items()}
+_ALWAYS = re.compile(r"\b(cudaperf_\w+|__tsan_\w+|__asan_\w+|LD_PRELOAD|ucontext_t)\b")
+_THREADS = re.compile(r"\bstd\s*::\s*(thread|jthread|async)\b")
+_ASM_HOST = re.compile(r"\b(?:__asm__|asm)\b[^;]*\bsyscall\b")
+_PROC = re.compile(r'"/(?:proc|dev/shm)/[^"\n]*"')
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a candidate is declined, with the line where one is to blame."""
+
+    message: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthRule:
+    """When launches count as ones that use the GPU.
+
+    Attributes:
+        wide: Threads of one launch that are plenty whatever the input is (a grid sized to the device).
+        elements: A case needs this many elements in its largest buffer to be judged by.
+        probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
+        probe_elements: Most elements of the largest buffer of a probe.
+        probe_seconds: Time of all probes together; what did not come back by then is not judged.
+    """
+
+    wide: int = 2048
+    elements: int = 512
+    probes: tuple[int, ...] = (1 << 10, 1 << 12, 1 << 14, 1 << 16)
+    probe_elements: int = 1 << 20
+    probe_seconds: float = 3.0
+
+
+GROWTH = GrowthRule()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLaunches:
+    """What one case launched.
+
+    Attributes:
+        elements: In the largest buffer of the case.
+        launches: Kernel launches.
+        threads: Of the widest launch.
+        written: Whether the case has any output to write.
+    """
+
+    elements: int
+    launches: int
+    threads: int
+    written: bool = True
+
+
+def screen(source: str, *, program: bool = False) -> Finding | None:
+    """The first name in the source that reaches out of the computation, `None` if there is none."""
+    code = without_noise(source)
+    found: list[Finding] = []
+    for match in _ALWAYS.finditer(code):
+        found.append(_finding(code, match.start(), match.group(1), "a name of the test harness or its checker"))
+    for pattern, why in _CALLED.items():
+        for match in pattern.finditer(code):
+            if not (program and match.group(1) in _PROGRAM_MAY):
+                found.append(_finding(code, match.start(), match.group(1), why))
+    for match in _THREADS.finditer(code):
+        found.append(_finding(code, match.start(), f"std::{match.group(1)}", "threads of the host"))
+    for match in (*_PROC.finditer(source), *_ASM_HOST.finditer(source)):
+        if not code[match.start() : match.end()].isspace() or match.group().startswith('"'):
+            found.append(_finding(source, match.start(), match.group()[:40], "the process around it"))
+    return min(found, key=lambda f: f.line or 0) if found else None
+
+
+def _finding(code: str, at: int, name: str, why: str) -> Finding:
+    line = code.count("\n", 0, at) + 1
+    return Finding(f"a translation has no use for `{name}` ({why})", line)
+
+
+def unlaunched(cases: Sequence[CaseLaunches]) -> Finding | None:
+    """Whether anything is launched at all, and for the largest case in particular."""
+    judged = sorted((c for c in cases if c.written and c.elements > 0), key=lambda c: c.elements)
+    if judged and all(c.launches == 0 for c in judged):
+        return Finding("no kernel is launched: the result is computed on the CPU or not at all")
+    if judged and judged[-1].launches == 0:
+        return Finding("no kernel is launched for the largest case: the result is computed on the CPU")
+    return None
+
+
+def grows(cases: Sequence[CaseLaunches], rule: GrowthRule = GROWTH) -> bool:
+    """Whether the widest launch is wider for some inputs than for others, or wide whatever the input is.
+
+    True too where no case has more elements than threads, since then nothing can be told.
+    """
+    judged = [c for c in cases if c.written and c.elements > 0 and c.launches > 0]
+    widest = max((c.threads for c in judged), default=0)
+    if widest >= rule.wide or any(c.threads < widest for c in judged):
+        return True
+    largest = max((c.elements for c in judged), default=0)
+    return largest < rule.elements or widest >= largest
+
+
+def narrow(cases: Sequence[CaseLaunches]) -> Finding:
+    """What is said of a candidate whose launches do not grow."""
+    widest = max((c.threads for c in cases), default=0)
+    threads = "a single thread" if widest == 1 else f"{widest} threads"
+    return Finding(
+        f"every case is computed by {threads}, however large the input is: "
+        "spread the work over blocks whose number grows with it"
+    )

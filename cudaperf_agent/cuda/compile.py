@@ -1,0 +1,200 @@
+"""nvcc in the sandbox, under limits, its messages parsed and its results cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from cudaperf_agent.cuda.diagnostics import KernelResources, parse_diagnostics, parse_resources
+from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, Nvcc
+from cudaperf_agent.cuda.verdict import Diagnostic
+from cudaperf_agent.execution.child import ChildResult, Limits, run_child
+from cudaperf_agent.execution.native import Wrap
+from cudaperf_agent.execution.paths import cache_dir
+
+CANDIDATE_FILE = "candidate.cu"
+LINKED_FILE = "linked.c"
+Kind = Literal["cubin", "library", "program"]
+COMPILE_LIMITS = Limits(seconds=60.0, memory=3 << 30, file_bytes=256 << 20, output=256 << 10)
+_SUFFIX: dict[Kind, str] = {"cubin": "cubin", "library": "so", "program": "out"}
+
+
+@dataclass(frozen=True, slots=True)
+class CompileConfig:
+    """How candidates are compiled.
+
+    Attributes:
+        arch: Real architecture; native code only, no PTX.
+        flags: Common flags.
+        limits: Per compiler run. A bomb of templates ends here.
+        source_bytes: Longest source that is given to a compiler at all.
+    """
+
+    arch: str = DEFAULT_ARCH
+    flags: tuple[str, ...] = ("-O3", "-std=c++17", "-Xptxas", "-v")
+    limits: Limits = COMPILE_LIMITS
+    source_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What one compiler run gave.
+
+    Attributes:
+        ok: Whether `artefact` is there.
+        artefact: Cubin, shared object or program, in the cache.
+        diagnostics: Messages.
+        resources: What ptxas says of each kernel.
+        digest: SHA-256 over source, flags and compiler.
+        seconds: Wall time of the run that made it.
+        cached: It was there already.
+    """
+
+    ok: bool
+    artefact: Path | None
+    diagnostics: tuple[Diagnostic, ...]
+    resources: tuple[KernelResources, ...]
+    digest: str
+    seconds: float
+    cached: bool = False
+
+
+def flags_for(nvcc: Nvcc, kind: Kind, config: CompileConfig) -> list[str]:
+    """nvcc's flags, without files."""
+    number = config.arch.removeprefix("sm_")
+    native = ["-gencode", f"arch=compute_{number},code={config.arch}"]
+    if kind == "cubin":
+        return [*config.flags, *native, "-cubin"]
+    shared = ["-shared", "-Xcompiler", "-fPIC"] if kind == "library" else []
+    return [*config.flags, *native, *shared, *(f"-L{d}" for d in nvcc.library_dirs)]
+
+
+async def compile_cuda(
+    nvcc: Nvcc,
+    text: str,
+    kind: Kind,
+    *,
+    linked: str | None = None,
+    lines: int | None = None,
+    config: CompileConfig | None = None,
+    wrap: Wrap | None = None,
+) -> Compiled:
+    """Compile one file, or take the result from the cache.
+
+    Args:
+        nvcc: The compiler.
+        text: The whole ``.cu``.
+        kind: ``cubin`` is quick and rejects what a full build rejects; ``library`` and ``program`` can be run.
+        linked: C text to compile with the machine's gcc and link with it.
+        lines: Lines of `text` that are the candidate's own; all where `None`.
+        config: Flags and limits.
+        wrap: The sandbox.
+    """
+    config = config or CompileConfig()
+    lines = lines if lines is not None else text.count("\n") + 1
+    flags = flags_for(nvcc, kind, config)
+    digest = hashlib.sha256("\0".join([text, linked or "", str(lines), nvcc.version, *flags]).encode()).hexdigest()
+    if len(text.encode()) > config.source_bytes:
+        message = f"the source is longer than {config.source_bytes >> 10} KiB"
+        return Compiled(False, None, (Diagnostic("error", message),), (), digest, 0.0)
+    home = cache_dir() / "nvcc" / digest[:2] / digest
+    known = _load(home, kind, digest)
+    if known is not None:
+        return known
+    folder = Path(tempfile.mkdtemp(prefix="cudaperf-nvcc-"))
+    try:
+        artefact = folder / f"candidate.{_SUFFIX[kind]}"
+        (folder / CANDIDATE_FILE).write_text(text)
+        argv = [str(nvcc.path), *flags, "-o", str(artefact), CANDIDATE_FILE]
+        if linked is not None:
+            (folder / LINKED_FILE).write_text(linked)
+            argv += [str(folder / "linked.o")]
+            gcc = [
+                shutil.which("gcc") or "gcc",
+                "-O2",
+                "-fPIC",
+                "-w",
+                "-c",
+                "-o",
+                str(folder / "linked.o"),
+                LINKED_FILE,
+            ]
+            child = await _confined(gcc, folder, config, wrap)
+            if not child.ok:
+                said = child.stderr.decode("utf-8", "replace")
+                found = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
+                return Compiled(False, None, found, (), digest, child.seconds)
+        child = await _confined(argv, folder, config, wrap)
+        said = (child.stdout + b"\n" + child.stderr).decode("utf-8", "replace")
+        diagnostics = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
+        if child.timed_out or child.out_of_memory:
+            limit = f"{config.limits.seconds:g} s" if child.timed_out else f"{config.limits.memory >> 20} MiB"
+            diagnostics = (Diagnostic("error", f"the compiler was stopped at its limit of {limit}"), *diagnostics)
+        ok = child.ok and artefact.is_file() and not artefact.is_symlink()
+        if not ok and not any(d.severity == "error" for d in diagnostics):
+            ending = said.strip()[-400:] or f"exit status {child.returncode}"
+            diagnostics = (Diagnostic("error", f"the compiler failed: {ending}"), *diagnostics)
+        result = Compiled(ok, artefact if ok else None, diagnostics, parse_resources(said), digest, child.seconds)
+        # A limit depends on how busy the machine is, so it is not remembered.
+        return result if child.timed_out or child.out_of_memory else _keep(home, kind, result)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _confined(argv: list[str], folder: Path, config: CompileConfig, wrap: Wrap | None) -> ChildResult:
+    return await run_child(
+        wrap(argv, folder) if wrap else argv,
+        limits=config.limits,
+        cwd=folder,
+        env={
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            "LC_ALL": "C",
+        },
+    )
+
+
+def _keep(home: Path, kind: Kind, result: Compiled) -> Compiled:
+    home.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix="building-", dir=home.parent))
+    target = home / f"candidate.{_SUFFIX[kind]}"
+    if result.artefact is not None:
+        # Copied, not moved: the artefact may belong to the sandbox's user, and must not be changed by anyone later.
+        shutil.copyfile(result.artefact, building / target.name)
+        (building / target.name).chmod(0o755 if kind == "program" else 0o644)
+    record = asdict(result)
+    record.pop("artefact")
+    (building / "result.json").write_text(json.dumps(record))
+    building.chmod(0o755)
+    try:
+        building.rename(home)
+    except OSError:
+        shutil.rmtree(building, ignore_errors=True)  # another run was first, with the same content
+    kept = target if result.artefact is not None else None
+    return Compiled(result.ok, kept, result.diagnostics, result.resources, result.digest, result.seconds)
+
+
+def _load(home: Path, kind: Kind, digest: str) -> Compiled | None:
+    try:
+        record: dict[str, Any] = json.loads((home / "result.json").read_text())
+    except (OSError, ValueError):
+        return None
+    artefact = home / f"candidate.{_SUFFIX[kind]}"
+    if record["ok"] and not artefact.exists():
+        return None
+    return Compiled(
+        record["ok"],
+        artefact if record["ok"] else None,
+        tuple(Diagnostic(**d) for d in record["diagnostics"]),
+        tuple(KernelResources(**r) for r in record["resources"]),
+        digest,
+        record["seconds"],
+        cached=True,
+    )

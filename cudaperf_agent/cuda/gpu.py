@@ -1,0 +1,115 @@
+"""What GPU is here, asked of the driver without torch; no GPU is an answer, not an error."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+_SMI_SECONDS = 15.0
+# CUdevice_attribute of the driver API.
+_ATTRIBUTES = {
+    "sms": 16,
+    "l2_bytes": 38,
+    "clock_khz": 13,
+    "memory_clock_khz": 36,
+    "bus_bits": 37,
+    "major": 75,
+    "minor": 76,
+    "persisting_l2_bytes": 108,
+}
+_CLOCK_FIELDS = (
+    "clocks.sm",
+    "clocks.max.sm",
+    "clocks.mem",
+    "temperature.gpu",
+    "power.draw",
+    "clocks_event_reasons.active",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One device.
+
+    Attributes:
+        name: As the driver says it.
+        arch: ``sm_90``.
+        sms: Multiprocessors.
+        memory: Bytes.
+        l2_bytes: L2 cache.
+        clock_khz, memory_clock_khz: Highest clocks.
+        bus_bits: Width of the memory bus.
+        driver: CUDA version that the driver supports, ``13.0``.
+    """
+
+    name: str
+    arch: str
+    sms: int
+    memory: int
+    l2_bytes: int
+    clock_khz: int
+    memory_clock_khz: int
+    bus_bits: int
+    driver: str
+    attributes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def datasheet_bandwidth(self) -> float:
+        """Bytes per second of two transfers per memory clock over the bus: an upper bound, not a measurement."""
+        return 2.0 * self.memory_clock_khz * 1e3 * self.bus_bits / 8
+
+
+@lru_cache(maxsize=1)
+def find_gpu() -> Gpu | None:
+    """The first device, `None` where there is none or ``CUDAPERF_GPU=off`` hides it."""
+    if os.environ.get("CUDAPERF_GPU", "").lower() in ("off", "0", "no", "false"):
+        return None
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    count, device, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        return None
+    if cuda.cuDeviceGet(ctypes.byref(device), 0):
+        return None
+    cuda.cuDriverGetVersion(ctypes.byref(version))
+    name = ctypes.create_string_buffer(256)
+    cuda.cuDeviceGetName(name, len(name), device)
+    memory = ctypes.c_size_t()
+    cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    attributes: dict[str, int] = {}
+    for key, number in _ATTRIBUTES.items():
+        value = ctypes.c_int()
+        attributes[key] = value.value if not cuda.cuDeviceGetAttribute(ctypes.byref(value), number, device) else 0
+    return Gpu(
+        name=name.value.decode("utf-8", "replace"),
+        arch=f"sm_{attributes['major']}{attributes['minor']}",
+        sms=attributes["sms"],
+        memory=memory.value,
+        l2_bytes=attributes["l2_bytes"],
+        clock_khz=attributes["clock_khz"],
+        memory_clock_khz=attributes["memory_clock_khz"],
+        bus_bits=attributes["bus_bits"],
+        driver=f"{version.value // 1000}.{version.value % 1000 // 10}",
+        attributes=attributes,
+    )
+
+
+def read_clocks() -> dict[str, Any]:
+    """Clocks, temperature, power and throttling now, as nvidia-smi prints them; empty where it cannot be asked."""
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return {}
+    command = [smi, f"--query-gpu={','.join(_CLOCK_FIELDS)}", "--format=csv,noheader,nounits", "--id=0"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    values = [v.strip() for v in done.stdout.strip().split(",")]
+    return dict(zip(_CLOCK_FIELDS, values, strict=False)) if done.returncode == 0 and len(values) > 1 else {}

@@ -1,0 +1,44 @@
+"""Candidates on the real GPU: the same cases through the same runner, with the library that nvcc built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from cudaperf_agent.cuda.emulated import RunPlan
+from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
+from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.native import Wrap, call_native
+from cudaperf_agent.tasks.model import Case, Task
+from cudaperf_agent.tasks.program import run_program
+from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
+
+_ENVIRONMENT = {"CUDA_CACHE_DISABLE": "1", "CUDA_LAUNCH_BLOCKING": "0"}
+
+
+async def run_on_gpu(
+    artefact: Path, task: Task, cases: Sequence[Case], plan: RunPlan, *, limits: Limits, wrap: Wrap | None
+) -> CaseRuns:
+    """Run all cases in one child (a program: one child per case). Only `plan.fill` has a meaning here."""
+    if task.mode == "program":
+        runs: list[CaseRun] = []
+        for case in cases:
+            child = await run_program(artefact, case, wrap=wrap, limits=limits, env=_ENVIRONMENT)
+            if child.timed_out or child.out_of_memory or child.returncode < 0:
+                return CaseRuns(tuple(runs), None, child)
+            runs.append(CaseRun({"stdout": np.frombuffer(child.stdout, np.uint8)}, child.seconds))
+        return CaseRuns(tuple(runs), None, replace(child, returncode=0))
+    run = await call_native(
+        artefact,
+        [native_arguments(task, case, fill=plan.fill) for case in cases],
+        limits=limits,
+        env=_ENVIRONMENT,
+        wrap=wrap,
+    )
+    found = [
+        CaseRun(outputs_by_name(task, outcome.outputs), outcome.seconds, outcome.underrun) for outcome in run.outcomes
+    ]
+    return CaseRuns(tuple(found), run.fault, run.child)

@@ -1,0 +1,240 @@
+// timer LIBRARY [device|end_to_end]
+//
+// Times calls of a candidate on buffers that are ours. It talks to the parent over its standard input and output, which
+// the candidate never sees under those numbers: nothing lies in a file, contents arrive after the library is loaded,
+// and which content comes next is told call by call. Messages (little endian), see timing_process.py:
+//   out "L" f64 seconds of loading
+//   in  u32 arguments, u32 sets, u32 poison byte, u64 bytes to flush the L2 with, then per argument u32 kind, u64 bytes,
+//       then per set and argument that is sent: its bytes
+//   out "S" once everything is staged
+//   in  u32 set, or END; the call is staged; out "R"; in one byte: go
+//   out "D" i32 status of the call, i32 status of the synchronisation, f64 seconds, f64 CPU seconds of other threads,
+//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+namespace {
+
+// What an argument is: bit 0 a buffer, bit 1 sent by the parent, bit 2 returned to it, bit 3 for the setup call only.
+enum Kind : uint32_t { BUFFER = 1, SENT = 2, RETURNED = 4, SETUP_ONLY = 8 };
+constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu;
+constexpr size_t STEP = 256; // what cudaMalloc aligns to
+
+int in_fd, out_fd;
+
+[[noreturn]] void die(const char *what) {
+  fprintf(stderr, "timer: %s\n", what);
+  _exit(70);
+}
+
+void check(cudaError_t status, const char *what) {
+  if (status == cudaSuccess) return;
+  fprintf(stderr, "timer: %s: %s\n", what, cudaGetErrorString(status));
+  _exit(72);
+}
+
+void get(void *data, size_t size) {
+  char *at = static_cast<char *>(data);
+  while (size) {
+    ssize_t n = read(in_fd, at, size);
+    if (n <= 0) die("the parent is gone");
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+void put(const void *data, size_t size) {
+  const char *at = static_cast<const char *>(data);
+  while (size) {
+    ssize_t n = write(out_fd, at, size);
+    if (n <= 0) die("the parent is gone");
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+template <class T> T get_value() {
+  T value;
+  get(&value, sizeof value);
+  return value;
+}
+template <class T> void put_value(T value) { put(&value, sizeof value); }
+
+double seconds_of(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+struct Argument {
+  uint32_t kind;
+  uint64_t size;
+  std::vector<std::vector<char>> content; // by set
+  std::vector<char *> pristine;           // device copies of it, by set
+  char *room[2];                          // where calls take turns
+};
+
+char *allocate(size_t size, bool on_device) {
+  size_t room = size + 4 * STEP;
+  if (!on_device) {
+    void *at = nullptr;
+    if (posix_memalign(&at, 4096, room)) die("out of memory");
+    return static_cast<char *>(at);
+  }
+  void *at = nullptr;
+  check(cudaMalloc(&at, room), "cudaMalloc");
+  return static_cast<char *>(at);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 3) die("usage: timer LIBRARY device|end_to_end");
+  bool on_device = !strcmp(argv[2], "device");
+  in_fd = fcntl(0, F_DUPFD_CLOEXEC, 100);
+  out_fd = fcntl(1, F_DUPFD_CLOEXEC, 100);
+  int nothing = open("/dev/null", O_RDWR);
+  if (in_fd < 0 || out_fd < 0 || nothing < 0) die("no standard input or output");
+  dup2(nothing, 0);
+  dup2(nothing, 1);
+
+  check(cudaFree(nullptr), "starting CUDA");
+  double started = seconds_of(CLOCK_MONOTONIC);
+  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "timer: %s\n", dlerror());
+    _exit(71);
+  }
+  using HostCall = void (*)(void *const *);
+  using DeviceCall = int (*)(void *const *);
+  using TableOf = int (*)(int, const void **, size_t *);
+  HostCall host_call = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_call"));
+  HostCall setup = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_setup"));
+  DeviceCall device_call = reinterpret_cast<DeviceCall>(dlsym(library, "cudaperf_device_call"));
+  TableOf table_of = reinterpret_cast<TableOf>(dlsym(library, "cudaperf_table"));
+  if (on_device ? !device_call : !host_call) die("the library has no such call");
+  put("L", 1);
+  put_value<double>(seconds_of(CLOCK_MONOTONIC) - started);
+
+  uint32_t count = get_value<uint32_t>(), sets = get_value<uint32_t>();
+  int poison = static_cast<int>(get_value<uint32_t>());
+  uint64_t flush_bytes = get_value<uint64_t>();
+  std::vector<Argument> arguments(count);
+  for (Argument &a : arguments) {
+    a.kind = get_value<uint32_t>();
+    a.size = get_value<uint64_t>();
+    bool moved = (a.kind & BUFFER) && on_device && !(a.kind & SETUP_ONLY);
+    a.room[0] = allocate(a.size, moved);
+    a.room[1] = allocate(a.size, moved);
+  }
+  for (uint32_t s = 0; s < sets; s++)
+    for (Argument &a : arguments) {
+      if (!(a.kind & SENT)) continue;
+      a.content.emplace_back(a.size);
+      get(a.content.back().data(), a.size);
+      if ((a.kind & BUFFER) && on_device && !(a.kind & SETUP_ONLY)) {
+        a.pristine.push_back(allocate(a.size, true));
+        check(cudaMemcpy(a.pristine.back(), a.content.back().data(), a.size, cudaMemcpyHostToDevice), "staging");
+      }
+    }
+  char *flush = flush_bytes ? allocate(flush_bytes, true) : nullptr;
+  std::vector<char *> tables;
+  std::vector<char> back;
+  check(cudaDeviceSynchronize(), "staging");
+  put("S", 1);
+
+  for (uint32_t turn = 0;; turn++) {
+    uint32_t set = get_value<uint32_t>();
+    if (set == END) break;
+    if (set == NOTHING) { // what the exchange itself costs
+      put("R", 1);
+      get_value<char>();
+      put("D", 1);
+      continue;
+    }
+    if (set >= sets) die("no such set");
+    std::vector<void *> host(count), passed(count);
+    for (uint32_t i = 0; i < count; i++) {
+      Argument &a = arguments[i];
+      bool moved = (a.kind & BUFFER) && on_device && !(a.kind & SETUP_ONLY);
+      char *at = a.room[turn % 2] + STEP * (turn / 2 % 4); // never where the last call had it
+      if (moved && (a.kind & SENT))
+        check(cudaMemcpy(at, a.pristine[set], a.size, cudaMemcpyDeviceToDevice), "staging");
+      else if (moved)
+        check(cudaMemset(at, poison, a.size), "poisoning");
+      else if (a.kind & SENT)
+        memcpy(at, a.content[set].data(), a.size);
+      else
+        memset(at, poison, a.size);
+      host[i] = (a.kind & SENT) ? static_cast<void *>(a.content[set].data()) : static_cast<void *>(at);
+      passed[i] = at;
+    }
+    if (setup) setup(on_device ? host.data() : passed.data());
+    if (on_device && table_of) {
+      const void *data;
+      size_t bytes;
+      for (int t = 0; table_of(t, &data, &bytes); t++) {
+        if (static_cast<size_t>(t) == tables.size()) tables.push_back(allocate(bytes, true));
+        check(cudaMemcpy(tables[static_cast<size_t>(t)], data, bytes, cudaMemcpyHostToDevice), "tables");
+        passed.push_back(tables[static_cast<size_t>(t)]);
+      }
+    }
+    if (flush) check(cudaMemset(flush, static_cast<int>(turn & 0xFF), flush_bytes), "flushing");
+    check(cudaDeviceSynchronize(), "staging");
+    put("R", 1);
+    get_value<char>();
+
+    double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID), thread = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double start = seconds_of(CLOCK_MONOTONIC);
+    int32_t status = 0;
+    if (on_device)
+      status = device_call(passed.data());
+    else
+      host_call(passed.data());
+    int32_t synchronised = static_cast<int32_t>(cudaDeviceSynchronize());
+    double seconds = seconds_of(CLOCK_MONOTONIC) - start;
+    thread = seconds_of(CLOCK_THREAD_CPUTIME_ID) - thread;
+    process = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process;
+    put("D", 1);
+    put_value<int32_t>(status);
+    put_value<int32_t>(synchronised);
+    put_value<double>(seconds);
+    put_value<double>(process - thread);
+    if (status || synchronised) _exit(73); // the context may be gone: the parent starts another process
+
+    int32_t changed = -1;
+    for (uint32_t i = 0; i < count; i++) {
+      Argument &a = arguments[i];
+      if (!(a.kind & BUFFER) || (a.kind & (RETURNED | SETUP_ONLY))) continue;
+      back.resize(a.size);
+      const char *now = static_cast<const char *>(passed[i]);
+      if (on_device) {
+        check(cudaMemcpy(back.data(), now, a.size, cudaMemcpyDeviceToHost), "reading an input back");
+        now = back.data();
+      }
+      if (memcmp(now, a.content[set].data(), a.size)) changed = static_cast<int32_t>(i);
+    }
+    put_value<int32_t>(changed);
+    for (uint32_t i = 0; i < count; i++) {
+      Argument &a = arguments[i];
+      if (!(a.kind & RETURNED)) continue;
+      const char *now = static_cast<const char *>(passed[i]);
+      if (on_device) {
+        back.resize(a.size);
+        check(cudaMemcpy(back.data(), now, a.size, cudaMemcpyDeviceToHost), "reading an output");
+        now = back.data();
+      }
+      put(now, a.size);
+    }
+  }
+  _exit(0);
+}

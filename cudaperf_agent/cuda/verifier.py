@@ -1,0 +1,180 @@
+"""The verification service: compiles, tests and times candidates, many at once, each result kept by content."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from cudaperf_agent import __version__
+from cudaperf_agent.cuda import emulator
+from cudaperf_agent.cuda.building import Built, build_candidate
+from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
+from cudaperf_agent.cuda.gpu import Gpu
+from cudaperf_agent.cuda.judge import CaseRuns
+from cudaperf_agent.cuda.measuring import Measuring
+from cudaperf_agent.cuda.on_gpu import run_on_gpu
+from cudaperf_agent.cuda.once import Once
+from cudaperf_agent.cuda.toolchain import Nvcc
+from cudaperf_agent.cuda.trials import Suite, try_candidate
+from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.cuda.workplace import VerifierConfig, Workplace
+from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.tasks.cases import make_cases
+from cudaperf_agent.tasks.model import Case, Task
+from cudaperf_agent.tasks.oracle import Oracle, case_digest
+
+__all__ = ["Verifier", "VerifierConfig"]
+
+
+class Verifier:
+    """Implements `cuda.base.CandidateVerifier` on the GPU where there is one, else on the emulator.
+
+    Args:
+        config: Numbers.
+        nvcc: The compiler; found where `None`.
+        sandbox: Found where `None`.
+        gpu: The device; looked for where ``"auto"``, `None` for the emulator.
+
+    Raises:
+        BackendUnavailable: There is no nvcc.
+    """
+
+    def __init__(
+        self,
+        config: VerifierConfig | None = None,
+        *,
+        nvcc: Nvcc | None = None,
+        sandbox: Sandbox | None = None,
+        gpu: Gpu | Literal["auto"] | None = "auto",
+    ) -> None:
+        self.place = Workplace(config or VerifierConfig(), nvcc, sandbox, gpu)
+        self._verdicts: Once[Verdict] = Once(self.place.config.remembered)
+        self._builds: Once[Built | Verdict] = Once(self.place.config.remembered)
+        self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
+        self._measuring = Measuring(self.place, self._build)
+
+    @property
+    def backend(self) -> str:
+        """``gpu`` or ``emulator``."""
+        return "gpu" if self.place.gpu is not None else "emulator"
+
+    async def compile(self, task: Task, source: str) -> Verdict:
+        """Compile only: `CORRECT` means that it compiles."""
+        built = await self._build(task, source)
+        return self._signed(task, source, built if isinstance(built, Verdict) else built.verdict())
+
+    async def test(self, task: Task, source: str, *, hidden: bool = False) -> Verdict:
+        """Compile (from cache) and run the visible, or the hidden, cases against the C."""
+        return await self._verdicts.get(
+            self._key(task, source, f"hidden={hidden}"), lambda: self._test(task, source, hidden)
+        )
+
+    async def measure(self, task: Task, source: str, verdict: Verdict) -> Verdict:
+        """`verdict` with timings; unchanged without a GPU, in program mode, or where it is not correct."""
+        if self.place.gpu is None or not verdict.correct or task.mode == "program":
+            return verdict
+        built = await self._build(task, source)
+        return verdict if isinstance(built, Verdict) else await self._measuring.measure(task, built, verdict)
+
+    async def aclose(self) -> None:
+        """Cancel what still runs."""
+        for once in (self._verdicts, self._builds, self._suites, self._measuring):
+            await once.aclose()
+
+    async def _build(self, task: Task, source: str) -> Built | Verdict:
+        return await self._builds.get(
+            self._key(task, source, "build"), lambda: build_candidate(self.place, task, source)
+        )
+
+    async def _test(self, task: Task, source: str, hidden: bool) -> Verdict:
+        built = await self._build(task, source)
+        if isinstance(built, Verdict):
+            return self._signed(task, source, built)
+        suite = await self._suite(task, hidden)
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        if self.place.gpu is None:
+            verdict = await self._on_emulator(task, built, suite, hidden)
+        else:
+            verdict = await self._on_gpu(task, built, suite)
+            if verdict.correct and built.emulated.artefact is not None:
+                verdict = _combined(verdict, await self._on_emulator(task, built, suite, hidden))
+        known = built.verdict()
+        verdict = replace(
+            verdict,
+            form=known.form,
+            diagnostics=known.diagnostics,
+            profile=known.profile,
+            backend=self.backend,
+            device=self.place.device,
+            seconds={**known.seconds, "test": clock() - started},
+        )
+        return self._signed(task, source, verdict, suite)
+
+    async def _on_emulator(self, task: Task, built: Built, suite: Suite, hidden: bool) -> Verdict:
+        config = self.place.config
+        # A program is linked with the runtime, and must see it.
+        wrap = self.place.sandbox.reading(emulator.runtime_library()).wrap
+
+        async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
+            async with self.place.running:
+                return await run_emulated(built.emulated, task, cases, plan, limits=config.emulated, wrap=wrap)
+
+        suppress = hidden and config.suppress
+        return await try_candidate(
+            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=suppress, counted=True
+        )
+
+    async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
+        config, artefact = self.place.config, built.compiled.artefact
+        assert artefact is not None
+
+        async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
+            async with self.place.running:
+                return await run_on_gpu(
+                    artefact, task, cases, plan, limits=config.on_gpu, wrap=self.place.sandbox.for_gpu().wrap
+                )
+
+        return await try_candidate(
+            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=False, counted=False
+        )
+
+    async def _suite(self, task: Task, hidden: bool) -> Suite:
+        return await self._suites.get(f"{task.digest} {hidden}", lambda: self._make_suite(task, hidden))
+
+    async def _make_suite(self, task: Task, hidden: bool) -> Suite:
+        cases = make_cases(task, hidden=hidden, seed=self.place.config.seed)
+        expected = await Oracle(task, self.place.sandbox.wrap).expected(cases)
+        digest = hashlib.sha256("".join(case_digest(c) for c in cases).encode()).hexdigest()
+        return Suite(cases, expected, digest)
+
+    def _key(self, task: Task, source: str, what: str) -> str:
+        parts = [task.digest, source, what, self.place.flags, self.place.device, str(self.place.config.seed)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _signed(self, task: Task, source: str, verdict: Verdict, suite: Suite | None = None) -> Verdict:
+        """With what makes it repeatable: digests of everything that went in, and versions."""
+        place = self.place
+        digests = {
+            "source": hashlib.sha256(source.encode()).hexdigest(),
+            "flags": hashlib.sha256(place.flags.encode()).hexdigest(),
+            "task": task.digest,
+            **({"inputs": suite.digest} if suite else {}),
+        }
+        versions = {
+            "cudaperf": __version__,
+            "nvcc": place.nvcc.version,
+            **({"driver": place.gpu.driver} if place.gpu else {}),
+        }
+        return replace(verdict, digests={**verdict.digests, **digests}, versions={**verdict.versions, **versions})
+
+
+def _combined(real: Verdict, emulated: Verdict) -> Verdict:
+    """The GPU's verdict, with what only the emulator can see: memory errors, races, launches."""
+    declined = emulated.status is Status.WRONG and emulated.failure is None
+    if declined or emulated.status in (Status.MEMORY_ERROR, Status.CHEAT):
+        return emulated
+    return replace(real, reports=emulated.reports)

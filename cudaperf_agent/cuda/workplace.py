@@ -1,0 +1,115 @@
+"""What verification works with on this machine: tools, limits, and turns at the processors and the device."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from cudaperf_agent.cuda.compile import CompileConfig, flags_for
+from cudaperf_agent.cuda.gpu import Gpu, find_gpu
+from cudaperf_agent.cuda.timing import TIMING, TimingConfig
+from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
+from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.sandbox import Sandbox, detect
+
+EMULATED_LIMITS = Limits(seconds=30.0, memory=4 << 30, file_bytes=1 << 30, output=1 << 20)
+GPU_LIMITS = Limits(seconds=60.0, memory=16 << 30, file_bytes=1 << 30, output=1 << 20)
+REFERENCE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=16 << 30)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierConfig:
+    """Numbers of the service.
+
+    Attributes:
+        compile: Flags and limits of nvcc.
+        emulated: Limits of one run of all cases on the emulator.
+        on_gpu: And on the GPU.
+        timing: Numbers of a measurement.
+        reference: Limits of timing the C.
+        reference_samples: Timed calls of the C.
+        also_emulate: On a GPU, look for memory errors and races on the emulator too.
+        repeat_seconds: The second run takes the cheapest cases up to this time (by the first run's clock).
+        seed: Of the test inputs; another seed is another set.
+        compile_jobs, run_jobs: At once; `None` takes the processors of the machine.
+        remembered: Verdicts and builds kept in memory.
+        remembered_tasks: Tasks whose inputs and expected results are kept in memory.
+        suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
+    """
+
+    compile: CompileConfig = field(default_factory=CompileConfig)
+    emulated: Limits = EMULATED_LIMITS
+    on_gpu: Limits = GPU_LIMITS
+    timing: TimingConfig = TIMING
+    reference: Limits = REFERENCE_LIMITS
+    reference_samples: int = 9
+    also_emulate: bool = True
+    repeat_seconds: float = 0.5
+    seed: int = 0
+    compile_jobs: int | None = None
+    run_jobs: int | None = None
+    remembered: int = 4096
+    remembered_tasks: int = 64
+    suppress: bool = True
+
+
+class Workplace:
+    """Tools of one verifier, and who may use the machine when.
+
+    Args:
+        config: Numbers.
+        nvcc: The compiler; found where `None`.
+        sandbox: Found where `None`.
+        gpu: The device; looked for where ``"auto"``, `None` for the emulator.
+
+    Raises:
+        BackendUnavailable: There is no nvcc.
+    """
+
+    def __init__(
+        self,
+        config: VerifierConfig,
+        nvcc: Nvcc | None = None,
+        sandbox: Sandbox | None = None,
+        gpu: Gpu | Literal["auto"] | None = "auto",
+    ) -> None:
+        self.nvcc = nvcc or find_nvcc()
+        self.gpu = find_gpu() if gpu == "auto" else gpu
+        toolkit = () if self.nvcc.root.is_relative_to("/usr") else (self.nvcc.root,)
+        self.sandbox = (sandbox or detect()).reading(*toolkit)
+        arch = self.gpu.arch if self.gpu is not None else config.compile.arch
+        self.config = replace(config, compile=replace(config.compile, arch=arch))
+        processors = len(os.sched_getaffinity(0))
+        self._permits = (self.config.compile_jobs or processors, self.config.run_jobs or processors)
+        self.compiling = asyncio.Semaphore(self._permits[0])
+        self.running = asyncio.Semaphore(self._permits[1])
+        self._timing = asyncio.Lock()
+
+    @property
+    def flags(self) -> str:
+        """nvcc's flags, for digests."""
+        return " ".join(flags_for(self.nvcc, "cubin", self.config.compile))
+
+    @property
+    def device(self) -> str:
+        """Name of what candidates run on."""
+        return self.gpu.name if self.gpu is not None else "CPU emulator"
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """For timing: nothing else of this verifier compiles or runs meanwhile."""
+        async with self._timing:
+            held: list[asyncio.Semaphore] = []
+            try:
+                for semaphore, permits in zip((self.compiling, self.running), self._permits, strict=True):
+                    for _ in range(permits):
+                        await semaphore.acquire()
+                        held.append(semaphore)
+                yield
+            finally:
+                for semaphore in held:
+                    semaphore.release()

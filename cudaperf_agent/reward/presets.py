@@ -1,0 +1,81 @@
+"""The two reward presets as frozen configurations: `PAPER` as stated, `ROBUST` with its defects repaired (default)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Gate = Literal["always", "compiled", "correct"]
+"""When the structural reward is added. The paper's sources are ambiguous about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardPreset:
+    """Every number of a reward. Source: the paper (arXiv 2607.20908) as far as known; see ``docs/features.md``.
+
+    Attributes:
+        name: ``paper`` or ``robust``.
+        baselines: Names of the speedup's baseline, best first; the last of several is a fallback and
+            flagged (``eager`` is PyTorch's naive).
+        uncompiled: Reward of what does not compile, of no code and of a cheat.
+        wrong_base: Reward of a wrong candidate whose pass rate is 1 (a finding of the memory checker).
+        wrong_slope: Loss per unit of 1 − pass rate.
+        speed_weight: Weight of the clipped log2 S.
+        speed_low, speed_high: Where log2 S is clipped.
+        cv_weight: Loss per unit of the coefficient of variation.
+        cv_cap: Largest coefficient of variation that counts.
+        structural_scale: Weight of the ranker's score.
+        structural_clip: Largest size of the ranker's score that counts.
+        structural_gate: When the structural reward is added.
+    """
+
+    name: str
+    baselines: tuple[str, ...]
+    uncompiled: float
+    wrong_base: float
+    wrong_slope: float
+    speed_weight: float
+    speed_low: float
+    speed_high: float
+    cv_weight: float
+    cv_cap: float
+    structural_scale: float
+    structural_clip: float
+    structural_gate: Gate
+
+
+PAPER = RewardPreset(
+    name="paper",
+    baselines=("reference",),
+    uncompiled=-3.0,
+    wrong_base=0.0,
+    wrong_slope=2.0,
+    speed_weight=1.0,
+    speed_low=-0.5,
+    speed_high=4.0,
+    cv_weight=0.5,
+    cv_cap=float("inf"),
+    structural_scale=1.0,
+    structural_clip=float("inf"),
+    structural_gate="always",
+)
+"""As stated, but for the ranker's scale (its scores are divided by their within-task standard deviation)."""
+
+ROBUST = RewardPreset(
+    name="robust",
+    baselines=("naive", "eager", "reference"),
+    uncompiled=-3.0,
+    wrong_base=-1.8,
+    wrong_slope=0.6,
+    speed_weight=1.0,
+    speed_low=-1.0,
+    speed_high=4.0,
+    cv_weight=0.5,
+    cv_cap=0.5,
+    structural_scale=0.25,
+    structural_clip=1.0,
+    structural_gate="compiled",
+)
+"""Correct beats wrong beats uncompiled whatever the ranker and the gate say; S is taken over naive CUDA."""
+
+PRESETS: dict[str, RewardPreset] = {preset.name: preset for preset in (PAPER, ROBUST)}

@@ -1,0 +1,330 @@
+"""Settings: typed models, and the layers they are read from (flag > environment > project file > user file > default).
+
+`load_settings` is the whole interface. A setting is named by its dotted key (``translate.turns``), in the environment
+by ``CUDAPERF_TRANSLATE__TURNS``, in a file by ``turns = 3`` under ``[translate]``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from cudaperf_agent.errors import ConfigError, UsageError
+from cudaperf_agent.execution.paths import config_dir
+
+PROJECT_FILE = "cudaperf.toml"
+USER_FILE = "config.toml"
+PREFIX = "CUDAPERF_"
+SEPARATOR = "__"
+
+READ_ELSEWHERE = {
+    "CUDAPERF_DATA_DIR": "Folder of the store, the checkpoints and crash.log.",
+    "CUDAPERF_CACHE_DIR": "Folder of what can be made again: compiled runners, converted weights.",
+    "CUDAPERF_CONFIG_DIR": "Folder of the user file, config.toml.",
+    "CUDAPERF_NVCC": "The nvcc to use, where the one that is found is not the one that is wanted.",
+    "CUDAPERF_GPU": "`off` hides the GPU, so that candidates run on the emulator.",
+    "CUDAPERF_HOME": "Not read by the program; the Makefile sets it.",
+}
+"""Variables about the machine, which the parts that need them read themselves, before there are any settings."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class TranslateSettings(_Section):
+    """How a translation is searched for."""
+
+    policy: str = "auto"
+    """Who proposes: `auto`, `variants`, `openai` or `scripted:PATH`."""
+    turns: int = Field(default=5, ge=1, le=5)
+    """Turns of generate, compile, test and feedback per trajectory, at most 5."""
+    trajectories: int = Field(default=1, ge=1, le=1024)
+    """Independent searches that run at the same time; the best result of all is taken."""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """Seed of the test inputs and of sampling."""
+    time_budget: float | None = Field(default=None, gt=0)
+    """Seconds after which a translation stops; unset means no limit."""
+
+
+class EndpointSettings(_Section):
+    """An OpenAI-compatible endpoint, for instance a vLLM server."""
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
+    """Base URL with the version, for instance `http://localhost:8000/v1`."""
+    model: str | None = None
+    """Model name; unset takes the first one that the endpoint lists."""
+    api_key: SecretStr | None = None
+    """Key sent to the endpoint as a bearer token. Better set in the environment than in a file."""
+    temperature: float = Field(default=0.4, ge=0, le=2)
+    """Sampling temperature; 0.2 to 0.7 suits candidate generation."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Nucleus sampling: share of the probability mass that is kept."""
+    max_tokens: int = Field(default=4096, ge=64)
+    """Tokens one answer may have; a longer one is cut and recognised as cut."""
+    stream: bool = True
+    """Whether tokens are shown as they arrive."""
+    logprobs: bool = False
+    """Ask for token ids and log-probabilities, so that a run can be trained on (vLLM gives both)."""
+    timeout: float = Field(default=300.0, gt=0)
+    """Seconds one request may take."""
+    probe_timeout: float = Field(default=2.0, gt=0)
+    """Seconds the endpoint has to answer whether it is there."""
+    retries: int = Field(default=4, ge=0, le=20)
+    """How often a request is tried again after a connection error, 429 or 5xx."""
+    backoff: float = Field(default=0.5, gt=0)
+    """Seconds before the first repetition; doubled each time, with jitter."""
+    backoff_max: float = Field(default=30.0, gt=0)
+    """Longest wait between two tries, in seconds; also caps what a server asks for."""
+
+
+class PromptSettings(_Section):
+    """What a model gets to read."""
+
+    form: Literal["full", "compact"] = "full"
+    """`compact` is for small models: best attempt and last feedback only, at most 3,000 tokens."""
+    max_tokens: int = Field(default=16000, ge=1000)
+    """Tokens (estimated) that a whole full prompt may have."""
+
+
+class Settings(_Section):
+    """All settings."""
+
+    database_url: str | None = None
+    """Where runs are remembered, `sqlite:///PATH`; unset means a file in the data folder."""
+    display: Literal["auto", "plain", "log", "none"] = "auto"
+    """Progress on stderr: `auto` is live on a terminal and plain elsewhere."""
+    translate: TranslateSettings = TranslateSettings()
+    endpoint: EndpointSettings = EndpointSettings()
+    prompt: PromptSettings = PromptSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOrigin:
+    """Where a value came from.
+
+    Attributes:
+        layer: ``flag``, ``environment``, ``project file``, ``user file`` or ``default``.
+        place: The flag, the variable or ``file:line``; empty for a default.
+    """
+
+    layer: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.layer} ({self.place})" if self.place else self.layer
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings and, by dotted key, where each one came from."""
+
+    settings: Settings
+    origins: Mapping[str, SettingOrigin]
+
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """``{key: {value, layer, place}}`` of every setting, secrets masked."""
+        return {
+            key: {"value": _plain(value), "layer": self.origins[key].layer, "place": self.origins[key].place}
+            for key, value in _leaves(self.settings)
+        }
+
+
+def setting_keys() -> dict[str, str]:
+    """Every dotted key with its documentation."""
+    return {key: field.description or "" for key, field in _fields(Settings)}
+
+
+def environment_name(key: str) -> str:
+    """The environment variable of a dotted key."""
+    return PREFIX + key.upper().replace(".", SEPARATOR)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    files: bool = True,
+) -> LoadedSettings:
+    """Read every layer, refuse what is unknown or illegal, and remember where each value came from.
+
+    Args:
+        flags: Values by dotted key, as given on the command line; `None` values count as not given.
+        cwd: Folder in which the search for ``cudaperf.toml`` starts; it goes on in the parents.
+        environ: Environment; the process's own by default.
+        files: Whether the project file and the user file are read.
+
+    Raises:
+        ConfigError: A file or a variable is wrong; names ``file:line`` or the variable.
+        UsageError: A flag is wrong.
+    """
+    known = dict(_fields(Settings))
+    values: dict[str, Any] = {}
+    origins = {key: SettingOrigin("default") for key in known}
+    layers = [
+        _file_layer(config_dir() / USER_FILE if files else None, "user file", known),
+        _file_layer(_project_file(cwd or Path.cwd()) if files else None, "project file", known),
+        _environment_layer(os.environ if environ is None else environ, known),
+        _flag_layer(flags or {}),
+    ]
+    for layer in layers:
+        for key, (value, origin) in layer.items():
+            values[key], origins[key] = value, origin
+    _protect_key(values, origins)
+    try:
+        settings = Settings.model_validate(_nested(values))
+    except ValidationError as error:
+        raise _invalid(error, origins) from None
+    return LoadedSettings(settings, origins)
+
+
+_Layer = dict[str, tuple[Any, SettingOrigin]]
+
+
+def _flag_layer(flags: Mapping[str, Any]) -> _Layer:
+    return {
+        key: (value, SettingOrigin("flag", "--" + key.rpartition(".")[2].replace("_", "-")))
+        for key, value in flags.items()
+        if value is not None
+    }
+
+
+def _environment_layer(environ: Mapping[str, str], known: Mapping[str, Any]) -> _Layer:
+    names = {environment_name(key): key for key in known}
+    layer: _Layer = {}
+    for name, value in environ.items():
+        # An empty variable is the shell's way of not setting one.
+        if not name.startswith(PREFIX) or name in READ_ELSEWHERE or not value:
+            continue
+        if name not in names:
+            raise ConfigError(
+                f"the environment variable {name} is no setting", where=name, hint=_closest(name, names, "unset it")
+            )
+        layer[names[name]] = (value, SettingOrigin("environment", name))
+    return layer
+
+
+def _project_file(cwd: Path) -> Path | None:
+    for folder in (cwd, *cwd.parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder / PROJECT_FILE
+    return None
+
+
+def _file_layer(path: Path | None, layer: str, known: Mapping[str, Any]) -> _Layer:
+    if path is None or not path.is_file():
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        place = f"{path}:{found.group(1)}" if found else str(path)
+        raise ConfigError(f"not valid TOML: {error}", where=place, hint="mend or delete that line") from None
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8 text", where=str(path), hint="save the file as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), hint="check its permissions") from None
+    result: _Layer = {}
+    for key, value in _flatten(table):
+        place = f"{path}:{_line_of(text, key)}"
+        if value == {} and any(name.startswith(f"{key}.") for name in known):
+            continue
+        if key not in known:
+            raise ConfigError(f"`{key}` is no setting", where=place, hint=_closest(key, known, "delete the line"))
+        result[key] = (value, SettingOrigin(layer, place))
+    return result
+
+
+def _protect_key(values: Mapping[str, Any], origins: Mapping[str, SettingOrigin]) -> None:
+    """A project file comes with a stranger's checkout: it must not send the user's own key to its own address."""
+    url, key = origins["endpoint.url"], origins["endpoint.api_key"]
+    if url.layer == "project file" and values.get("endpoint.api_key") and key.layer != "project file":
+        raise ConfigError(
+            f"the project file would send the API key of the {key} to {values['endpoint.url']}",
+            where=url.place,
+            hint=f"if you trust that address, say so yourself: {environment_name('endpoint.url')}="
+            f"{values['endpoint.url']}",
+        )
+
+
+def _closest(name: str, known: Mapping[str, Any], otherwise: str) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean `{near[0]}`?" if near else f"{otherwise}; `cudaperf config show` lists all settings"
+
+
+def _invalid(error: ValidationError, origins: Mapping[str, SettingOrigin]) -> ConfigError | UsageError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    origin = origins.get(key, SettingOrigin("default"))
+    kind = UsageError if origin.layer == "flag" else ConfigError
+    message = f"`{key}` {first['msg'][0].lower()}{first['msg'][1:]}"
+    return kind(message, where=origin.place or key, hint=setting_keys().get(key) or None)
+
+
+def _line_of(text: str, key: str) -> int:
+    """1-based line on which a dotted key is set; 1 if it is written in a way that this search does not know."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line)
+        if header:
+            table = header.group(1).replace('"', "").replace(" ", "")
+            if table == key or (key.startswith(table + ".") and key.count(".") > table.count(".") + 1):
+                return number
+            continue
+        name = re.match(r"\s*([\w.\-\"' ]+?)\s*=", line)
+        if name:
+            written = name.group(1).replace('"', "").replace("'", "").replace(" ", "")
+            full = f"{table}.{written}" if table else written
+            if full == key or key.startswith(full + "."):
+                return number
+    return 1
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, name = key.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})
+        node[name] = value
+    return tree
+
+
+def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _fields(field.annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name, field
+
+
+def _leaves(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _plain(value: Any) -> Any:
+    return "**********" if isinstance(value, SecretStr) else value

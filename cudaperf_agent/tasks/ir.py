@@ -1,0 +1,401 @@
+"""The loop IR: a C function as typed statements and expressions with explicit loops, accesses and source lines.
+
+It is what remains of C once macros, implicit conversions, pointer arithmetic and side effects inside expressions are
+gone. Every name in a function is unique (shadowing is resolved), every `For` counts by a constant step towards a bound
+that its body does not change, and every memory access names a pointer and one index per dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias
+
+from cudaperf_agent.tasks.model import CType, TypeKind
+
+INT = CType("int", TypeKind.INT, 4, 4)
+LONG = CType("long", TypeKind.INT, 8, 8)
+LONG_LONG = CType("long long", TypeKind.INT, 8, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal, an enumerator, a ``sizeof`` or a macro's value."""
+
+    value: int | float
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The value of a scalar or struct variable."""
+
+    name: str
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element behind a pointer or of an array: one index per dimension, in elements."""
+
+    pointer: str
+    indices: tuple[Expr, ...]
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct value."""
+
+    base: Expr
+    field: str
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array that is a struct's member."""
+
+    base: Expr
+    index: Expr
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-``, ``+``, ``~`` or ``!``."""
+
+    op: str
+    operand: Expr
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Any C operator of two values, ``&&`` and ``||`` included."""
+
+    op: str
+    left: Expr
+    right: Expr
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``condition ? yes : no``."""
+
+    condition: Expr
+    yes: Expr
+    no: Expr
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion; ``implicit`` ones need no spelling in C or C++."""
+
+    operand: Expr
+    type: CType
+    implicit: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A pointer value: ``&pointer[indices]``, the last index being an offset in elements."""
+
+    pointer: str
+    indices: tuple[Expr, ...]
+    type: CType
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a helper of the same file or of a known function of the mathematical library."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    type: CType | None
+    line: int = 0
+
+
+Expr: TypeAlias = Const | Ref | Load | Member | Element | Unary | Binary | Select | Cast | Address | Call
+Place: TypeAlias = Ref | Load | Member | Element
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A local scalar, struct or array (with ``dims``). ``values`` initialise an array or struct in flat order."""
+
+    name: str
+    type: CType
+    init: Expr | None = None
+    dims: tuple[Expr, ...] = ()
+    values: tuple[Expr, ...] | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A local pointer is made (``declares``) or moved; ``source`` `None` is an uninitialised declaration."""
+
+    name: str
+    type: CType
+    source: Address | None
+    const: bool = False
+    declares: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """``name = malloc(count * sizeof(type))``, or ``calloc`` with ``zero``."""
+
+    name: str
+    type: CType
+    count: Expr
+    zero: bool = False
+    declares: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """``free(name)``."""
+
+    name: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``target op value`` with op ``=`` or a compound assignment; ``x++`` is ``x += 1``."""
+
+    target: Place
+    op: str
+    value: Expr
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for (variable = start; variable relation bound; variable += step) body``.
+
+    Attributes:
+        variable: Not assigned in the body.
+        type: Of the variable.
+        declared: Declared by the loop itself, hence dead after it.
+        start, bound: Values that the body does not change.
+        relation: ``<``, ``<=``, ``>``, ``>=`` or ``!=``.
+        step: Constant, not 0.
+    """
+
+    variable: str
+    type: CType
+    declared: bool
+    start: Expr
+    relation: str
+    bound: Expr
+    step: int
+    body: tuple[Stmt, ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Any other loop. ``update`` runs after the body and on ``continue``; ``test_last`` is ``do … while``."""
+
+    condition: Expr
+    body: tuple[Stmt, ...]
+    update: tuple[Stmt, ...] = ()
+    test_last: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if (condition) then else otherwise``."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """``break`` out of the innermost loop."""
+
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """``continue`` with the innermost loop."""
+
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """``return value``."""
+
+    value: Expr | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """A call for its effect."""
+
+    call: Call
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """``memcpy`` or ``memmove`` of ``count`` elements of one type."""
+
+    target: Address
+    source: Address
+    count: Expr
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """``memset`` of ``count`` elements with a byte."""
+
+    target: Address
+    byte: Expr
+    count: Expr
+    line: int = 0
+
+
+Stmt: TypeAlias = (
+    Declare
+    | Point
+    | Allocate
+    | Release
+    | Assign
+    | For
+    | While
+    | If
+    | Break
+    | Continue
+    | Return
+    | Evaluate
+    | Copy
+    | Fill
+)
+Node: TypeAlias = Expr | Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a function.
+
+    Attributes:
+        name: Unique name (C++ keywords renamed).
+        type: Of the scalar or of the elements.
+        pointer: Whether it is a pointer or an array.
+        const: Pointer to const.
+        dims: Sizes of an array parameter, outermost first; the outermost is `None` where C does not state it;
+            ``()`` for plain pointers.
+    """
+
+    name: str
+    type: CType
+    pointer: bool
+    const: bool = False
+    dims: tuple[Expr | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """A file-scope variable; ``dims`` are constants, ``()`` for one value."""
+
+    name: str
+    type: CType
+    dims: tuple[int, ...]
+    const: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A lowered function. ``tables`` are the file-scope variables that it or what it calls touches."""
+
+    name: str
+    params: tuple[Param, ...]
+    returns: CType | None
+    body: tuple[Stmt, ...]
+    tables: tuple[FileTable, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """An entry and the helpers it needs, callees first."""
+
+    entry: Function
+    helpers: tuple[Function, ...] = ()
+
+    def helper(self, name: str) -> Function | None:
+        """The helper of that name, `None` for functions of the mathematical library."""
+        return next((h for h in self.helpers if h.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Unlowered:
+    """The C uses something that the IR cannot express."""
+
+    reason: str
+    line: int
+
+
+def children(node: Node) -> Iterator[Any]:
+    """Direct sub-expressions and sub-statements, in evaluation order."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(item) and not isinstance(item, CType):
+                yield item
+
+
+def walk(*nodes: Node) -> Iterator[Node]:
+    """The nodes and everything below them, parents first."""
+    for node in nodes:
+        yield node
+        yield from walk(*children(node))
+
+
+def rewrite(node: Any, change: Any) -> Any:
+    """A copy with ``change(n)`` applied bottom-up to every node; ``change`` returns its argument to keep it."""
+    updates: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, tuple) and any(is_dataclass(item) for item in value):
+            new: Any = tuple(rewrite(item, change) if is_dataclass(item) else item for item in value)
+        elif is_dataclass(value) and not isinstance(value, CType):
+            new = rewrite(value, change)
+        else:
+            continue
+        if new != value:
+            updates[field.name] = new
+    return change(replace(node, **updates) if updates else node)
+
+
+def root(place: Expr) -> Ref | Load | None:
+    """The variable or element that a place is a part of."""
+    while isinstance(place, Member | Element):
+        place = place.base
+    return place if isinstance(place, Ref | Load) else None

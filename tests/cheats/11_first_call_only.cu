@@ -1,0 +1,19 @@
+// cheat: 11 does the work in one call and skips the rest
+// task: saxpy
+// expect: wrong
+__global__ void kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    static int calls;
+    if (calls++ > 3)
+        return cudaSuccess;
+    if (n > 0)
+        kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}

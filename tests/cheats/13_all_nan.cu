@@ -1,0 +1,16 @@
+// cheat: 13 returns NaN, which compares as neither more nor less
+// task: saxpy
+// expect: wrong
+__global__ void kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = 0.0f / 0.0f * a * x[i];
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    if (n > 0)
+        kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}

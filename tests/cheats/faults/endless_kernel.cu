@@ -1,0 +1,19 @@
+// fault: endless kernel loop
+// task: saxpy
+// expect: timeout
+__global__ void kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    volatile int *stop = (volatile int *)y;
+    while (n > 0 && *stop != 0x7fc12345)
+        ;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    if (n > 0)
+        kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}

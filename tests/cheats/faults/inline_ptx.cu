@@ -1,0 +1,17 @@
+// fault: inline PTX that traps
+// task: saxpy
+// expect: unsupported launch_error crash
+__global__ void kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    asm volatile("trap;");
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    if (n > 0)
+        kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}

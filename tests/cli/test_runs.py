@@ -1,0 +1,257 @@
+"""Translations through the commands: files, report, summary, exit codes; and what is told of them afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cli_process import Cli
+from told_verifier import ToldVerifier, answer
+
+from cudaperf_agent.cli import compose
+from tests.policies.chat_server import serving
+
+EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
+
+
+@pytest.fixture(autouse=True)
+def _told(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    gpu = "gpu" in request.fixturenames or "on_gpu" in request.node.name
+    monkeypatch.setattr(compose, "make_verifier", lambda seed: ToldVerifier(gpu=gpu))
+
+
+@pytest.fixture
+def saxpy(c_cases: Path) -> Path:
+    return c_cases / "saxpy.c"
+
+
+def script(folder: Path, *answers: Any) -> str:
+    path = folder / "answers.jsonl"
+    path.write_text("\n".join(json.dumps(a) for a in answers) + "\n")
+    return f"scripted:{path}"
+
+
+def test_a_translation_writes_files_and_a_summary(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    policy = script(tmp_path, answer("wrong"), answer("correct", number=1))
+    done = cli("translate", saxpy, "--policy", policy, "--out", out)
+    assert done.code == 0, done.err
+    assert "turn 1: test     wrong, 1 of 4 cases: y differs" in done.err
+    lines = dict(line.split(":", 1) for line in done.out.splitlines() if not line.startswith(" "))
+    assert "saxpy of" in lines["made"]
+    assert "turn 2" in lines["made"]
+    assert "nvcc 13.0.88" in lines["verified"]
+    assert "4 of 4 hidden cases" in lines["verified"]
+    assert "CPU emulator" in lines["verified"]
+    assert "loops" in lines["assumed"]
+    assert "x[n], y[n]" in lines["assumed"]
+    assert "\n          what y points to does not overlap" in done.out
+    assert "no GPU" in lines["speed"]
+    assert "times as fast" not in done.out + done.err
+    text = (out / "saxpy.cu").read_text()
+    assert "return 1;" in text
+    assert 'extern "C" void saxpy(int n, float a, const float *x, float *y)' in text
+    assert not (out / "saxpy_host.c").exists()
+    report = json.loads((out / "saxpy.report.json").read_text())
+    assert report["status"] == "correct"
+    assert report["candidate"]["turn"] == 1
+    assert report["verdict"]["passed"] == 4
+    assert [a["status"] for a in report["attempts"]] == ["wrong", "correct"]
+    assert {p["name"]: p["role"] for p in report["task"]["parameters"]}["y"] == "inout"
+    assert report["sandbox"]["misses"] == ["everything"]
+
+
+def test_json_is_one_object_on_stdout(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    done = cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path / "o", "--json")
+    assert done.code == 0
+    report = json.loads((tmp_path / "o" / "saxpy.report.json").read_text())
+    assert done.json == report
+    assert "error" not in done.json
+
+
+def test_speed_is_told_on_gpu(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    done = cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path, "--turns", "1")
+    assert done.code == 0, done.err
+    assert "12.50 times as fast as gcc -O3 (95 %: 12.00 to 13.00)" in done.out
+    assert "NVIDIA H200" in done.out
+    assert "end_to_end 9 ms" in done.out
+
+
+def test_standard_input(cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(saxpy.read_bytes())))
+    done = cli("translate", "-", "--policy", script(tmp_path, answer("correct")), "--out", tmp_path / "o")
+    assert done.code == 0, done.err
+    assert (tmp_path / "o" / "saxpy.cu").exists()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"  \n")))
+    assert cli("translate", "-").code == 2
+
+
+def test_no_correct_candidate_ends_in_1(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("wrong"), answer("crash", number=1))
+    args = ("translate", saxpy, "--policy", policy, "--turns", "2", "--out", tmp_path / "o")
+    done = cli(*args)
+    assert (done.code, done.out) == (1, "")
+    assert "none of 2 candidates is correct" in done.err
+    assert "crash" in done.err
+    assert "cudaperf show " in done.err
+    assert not (tmp_path / "o").exists()
+    shown = cli(*args, "--json")
+    assert shown.code == 1
+    assert shown.json["error"]["kind"] == "no_kernel"
+    assert len(shown.json["report"]["attempts"]) == 2
+
+
+def test_passing_the_visible_cases_alone_is_no_success(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    done = cli("translate", saxpy, "--policy", script(tmp_path, answer("correct", hidden="wrong")), "--out", tmp_path)
+    assert done.code == 1
+    assert "hidden" in done.err
+    assert not (tmp_path / "saxpy.cu").exists()
+
+
+def test_the_next_best_is_taken_and_told_on_gpu(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct", hidden="wrong"), answer("correct", number=1))
+    done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--turns", "2")
+    assert done.code == 0, done.err
+    assert "turn 1 was the first choice and failed the hidden cases" in done.out
+
+
+def test_a_policy_that_declines_ends_in_1_with_its_reason(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, {"declined": "line 4 depends on line 3"})
+    done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--json")
+    assert done.code == 1
+    assert "line 4 depends on line 3" in done.json["error"]["message"]
+    assert done.json["error"]["hint"]
+
+
+def test_a_spent_time_budget_ends_in_4(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--time-budget", "0.000001")
+    assert done.code == 4
+    assert "--time-budget" in done.err
+
+
+def test_an_endpoint_that_is_not_there_ends_in_3_and_can_be_resumed(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__RETRIES", "0")
+        done = cli("translate", saxpy, "--policy", "openai", "--out", tmp_path, "--json")
+    assert done.code == 3
+    assert done.json["error"]["kind"] == "backend"
+    assert "CUDAPERF_ENDPOINT__URL" in done.json["error"]["hint"]
+    assert "cudaperf resume" in done.json["error"]["hint"]
+    with serving(answer("correct")) as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        again = cli("resume", "latest", "--out", tmp_path)
+        assert {r["model"] for r in server.requests} == {"small-model"}
+    assert again.code == 0, again.err
+    assert (tmp_path / "saxpy.cu").exists()
+
+
+def test_auto_says_that_the_endpoint_is_not_used(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(key="right") as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        done = cli("translate", saxpy, "--out", tmp_path, "--turns", "1")
+    assert "is not used: it answers with status 401; taking the variants" in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["absent.c"], "absent.c"),
+        (["FILE", "--policy", "magic"], "magic"),
+        (["FILE", "--policy", "openai"], "endpoint"),
+        (["FILE", "--policy", "scripted:/nowhere"], "/nowhere"),
+        (["FILE", "--turns", "6"], "turns"),
+        (["FILE", "--display", "loud"], "display"),
+        (["FILE", "--entry", "nothing"], "nothing"),
+        (["FILE", "--spec", "/nowhere.toml"], "/nowhere.toml"),
+        (["FILE", "--stdin", "/nowhere.txt"], "/nowhere.txt"),
+    ],
+)
+def test_wrong_arguments_end_in_2_and_name_the_thing(
+    cli: Cli, saxpy: Path, args: list[str], word: str, tmp_path: Path
+) -> None:
+    done = cli("translate", *(str(saxpy) if a == "FILE" else a for a in args), "--out", tmp_path, "--json")
+    assert done.code == 2
+    error = done.json["error"]
+    assert word in f"{error['where']} {error['message']} {error['hint']}"
+    assert error["hint"]
+
+
+def test_a_file_of_the_user_s_is_not_overwritten(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    (tmp_path / "saxpy.cu").write_text("// mine\n")
+    done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path)
+    assert done.code == 2
+    assert "--out" in done.err
+    assert (tmp_path / "saxpy.cu").read_text() == "// mine\n"
+    (tmp_path / "saxpy.cu").unlink()
+    assert cli("translate", saxpy, "--policy", policy, "--out", tmp_path).code == 0
+    assert cli("translate", saxpy, "--policy", policy, "--out", tmp_path).code == 0
+    (tmp_path / "saxpy.cu").write_text("// edited\n")
+    assert cli("translate", saxpy, "--policy", policy, "--out", tmp_path).code == 2
+
+
+def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("compile_error"), answer("correct", number=1))
+    assert cli("runs").code == 0
+    assert cli("runs", "--json").json == {"runs": []}
+    run = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--json").json["run"]
+    listed = cli("runs")
+    assert run in listed.out
+    assert "correct" in listed.out
+    assert cli("runs", "--json").json["runs"][0]["id"] == run
+    overview = cli("show", "latest").out
+    assert "compile_error" in overview
+    assert "best" in overview
+    detail = cli("show", run, "--turn", "1").out
+    assert "line 7: error: identifier q is undefined" in detail
+    assert "feedback:" in detail
+    assert "return 1;" in cli("show", run, "--code").out
+    assert "return 0;" in cli("show", run, "--turn", "1", "--code").out
+    data = cli("show", run, "--json").json
+    assert [a["turn"] for a in data["attempts"]] == [0, 1]
+    assert data["best"]["turn"] == 1
+    assert cli("show", run, "--turn", "5").code == 2
+    missing = cli("show", "zzz", "--json")
+    assert missing.code == 2
+    assert missing.json["error"]["kind"] == "store"
+
+
+def test_a_finished_run_is_told_again_by_resume(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    first = cli("translate", saxpy, "--policy", policy, "--out", tmp_path / "one-out")
+    again = cli("resume", "latest", "--out", tmp_path / "two-out")
+    assert again.code == 0, again.err
+    assert again.out == first.out.replace(str(tmp_path / "one-out"), str(tmp_path / "two-out"))
+    assert (tmp_path / "two-out" / "saxpy.cu").read_bytes() == (tmp_path / "one-out" / "saxpy.cu").read_bytes()
+
+
+def test_hostile_answers_are_shown_and_not_obeyed(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("wrong", message=EVIL), answer("correct", number=1, message=EVIL) + EVIL)
+    shown = [cli("translate", saxpy, "--policy", policy, "--out", tmp_path)]
+    shown += [cli("show", "latest"), cli("show", "latest", "--turn", "1"), cli("show", "latest", "--code")]
+    shown += [cli("runs"), cli("show", "latest", "--json")]
+    for done in shown:
+        assert done.code == 0, done.err
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.out + done.err)
+
+
+def test_the_library_does_it_in_two_lines(saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cli.report import write_files
+
+    monkeypatch.setenv("CUDAPERF_TRANSLATE__POLICY", script(tmp_path, answer("correct")))
+    from cudaperf_agent.settings import load_settings
+
+    translation = compose.translate(compose.Source(saxpy), load_settings().settings)
+    assert set(write_files(translation, tmp_path / "o")) == {"cu", "report"}

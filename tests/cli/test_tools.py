@@ -1,0 +1,118 @@
+"""The commands beside translate: doctor, features, verify."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from cli_process import Cli, in_process
+
+from cudaperf_agent.cli import compose
+from tests.policies.chat_server import serving
+
+KERNEL = """#include <cuda_runtime.h>
+__global__ void saxpy_kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[2 * i] + y[i];
+}
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    if (n > 0)
+        saxpy_kernel<<<(n + 31) / 32, 32, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}
+"""
+
+
+def test_doctor_says_what_is_here_and_what_the_sandbox_does_not_cover(cli: Cli) -> None:
+    done = cli("doctor", "--json")
+    checks = {check["name"]: check for check in done.json["checks"]}
+    assert done.code == (3 if any(c["state"] == "missing" for c in checks.values()) else 0)
+    assert set(checks) == {"python", "nvcc", "gcc and g++", "GPU", "sandbox", "store", "endpoint"}
+    assert checks["sandbox"]["details"]["does not cover"]
+    assert os.environ["CUDAPERF_DATA_DIR"] in checks["store"]["text"]
+    assert checks["endpoint"]["state"] == "absent"
+    plain = cli("doctor").out
+    for word in ("python", "nvcc", "sandbox", "does not cover:", "covers:"):
+        assert word in plain
+
+
+def test_doctor_ends_in_3_without_nvcc_and_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cuda import toolchain
+
+    monkeypatch.setattr(toolchain, "_places", lambda: iter(()))
+    done = cli("doctor")
+    assert done.code == 3
+    assert "missing  nvcc" in done.out
+    assert "pip install" in done.out
+
+
+def test_doctor_names_the_models_of_an_endpoint_or_why_it_is_of_no_use(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(key="right") as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__API_KEY", "right")
+        done = cli("doctor")
+        assert "small-model" in done.out
+        assert "right" not in done.out.replace("copyright", "")
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__API_KEY", "wrong")
+        assert "status 401" in cli("doctor").out
+
+
+def test_features_come_with_lines_and_hints(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(KERNEL)
+    data = cli("features", path, "--json").json
+    assert data["features"]["values"]["tpb"] == 32
+    assert any(hint["line"] for hint in data["hints"])
+    plain = cli("features", path)
+    assert plain.code == 0
+    assert "line 6" in plain.out
+    assert f"{path}:" in plain.out
+    assert cli("features", tmp_path / "absent.cu").code == 2
+
+
+def test_features_of_something_else_do_not_fail(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "prose.cu"
+    path.write_text("this is no CUDA \x1b[31m at all {{{\n")
+    done = cli("features", path)
+    assert done.code == 0
+    assert "\x1b" not in done.out
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_verify_needs_its_files(cli: Cli, tmp_path: Path, as_json: bool) -> None:
+    done = cli("verify", tmp_path / "absent.cu", "--task", tmp_path / "absent.c", *(["--json"] if as_json else []))
+    assert done.code == 2
+    assert "absent.cu" in done.out + done.err
+
+
+def test_verify_tells_a_verdict(cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from told_verifier import ToldVerifier, answer
+
+    monkeypatch.setattr(compose, "make_verifier", lambda seed: ToldVerifier())
+    path = tmp_path / "k.cu"
+    for status, code in (("correct", 0), ("wrong", 1)):
+        path.write_text(answer(status).partition("```cuda\n")[2].rpartition("```")[0])
+        done = cli("verify", path, "--task", c_cases / "saxpy.c")
+        assert done.code == code
+        assert f"{path}: {status}" in done.out
+        assert cli("verify", path, "--task", c_cases / "saxpy.c", "--json").json["verdict"]["status"] == status
+    assert "y[3]: expected 1.0, got 2.0" in done.out
+
+
+@pytest.mark.slow
+def test_verify_for_real(c_cases: Path, tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(KERNEL)
+    wrong = in_process("verify", path, "--task", c_cases / "saxpy.c")
+    assert wrong.returncode == 1, wrong.stderr
+    assert "line 6" in wrong.stdout
+    path.write_text(KERNEL.replace("x[2 * i]", "x[i]"))
+    right = in_process("verify", path, "--task", c_cases / "saxpy.c")
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert "hidden cases agree with the C" in right.stdout

@@ -1,0 +1,63 @@
+"""Runs generated sources as drop-ins on the emulator and compares them with the C."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cudaperf_agent.codegen.dropin import make_dropin
+from cudaperf_agent.cuda import emulator
+from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.native import call_native
+from cudaperf_agent.tasks.compare import compare
+from cudaperf_agent.tasks.model import Case, Task
+from cudaperf_agent.tasks.oracle import Oracle
+from cudaperf_agent.tasks.stub import call_stub, entry_prototype, native_arguments, outputs_by_name
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The first thing that went wrong with a candidate, in words; empty for none."""
+
+    text: str
+    widest: int = 0
+
+
+async def check(
+    task: Task, source: str, cases: Sequence[Case], folder: Path, *, oracle: Oracle, order: emulator.Order = "forward"
+) -> Trouble:
+    """Build a device-form source in check mode and run it on cases."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dropin = make_dropin(task, source)
+    assert dropin is not None
+    head = dropin.host_c or f"{task.type_declarations}\n{entry_prototype(task)};\n"
+    (folder / "linked.c").write_text(f"{head}\n{call_stub(task)}")
+    compiler = await asyncio.create_subprocess_exec("gcc", "-O1", "-fPIC", "-w", "-c", "linked.c", cwd=folder)
+    assert await compiler.wait() == 0
+    built = await emulator.build(
+        dropin.cu, path_name=f"{task.name}.cu", folder=folder, extra=[folder / "linked.o"], mode="check"
+    )
+    if built.library is None:
+        return Trouble(f"not built: {built.unsupported} {[d.message for d in built.diagnostics][:3]}")
+    run = await call_native(
+        built.library,
+        [native_arguments(task, case) for case in cases],
+        preload=[emulator.runtime_library("check")],
+        env=emulator.environment(order),
+        limits=Limits(seconds=120),
+    )
+    expected = await oracle.expected(cases)
+    widest = 0
+    for case, want, outcome in zip(cases, expected, run.outcomes, strict=False):
+        report = emulator.parse_report(outcome.report)
+        widest = max(widest, report.stats.get("widest", 0))
+        if report.unsupported or report.reports:
+            return Trouble(f"{case.name}: {report.unsupported} {[(r.kind, r.line, r.message) for r in report.reports]}")
+        compared = compare(task, case, want, outputs_by_name(task, outcome.outputs))
+        if not compared.ok:
+            return Trouble(f"{case.name}: {compared.mismatch}")
+    if len(run.outcomes) < len(cases):
+        return Trouble(f"stopped after {len(run.outcomes)} cases: {run.fault} {run.child.stderr[-800:]!r}")
+    return Trouble("", widest)

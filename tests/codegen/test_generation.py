@@ -1,0 +1,97 @@
+"""Generation: every variant compiles with nvcc and gives what the C gives; what is declined names its line."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cudaperf_agent.codegen.variants import Generation, generate
+from cudaperf_agent.tasks.cases import make_cases
+from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.oracle import Oracle
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.prepare import prepare
+
+from .running import check
+
+HANDED = sorted((Path(__file__).parent.parent / "cases" / "c").glob("*.c"))
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.c"))
+DECLINED = {"prog_pair_sums", "edit_distance"}
+TRANSLATED = [p for p in HANDED if p.stem not in DECLINED]
+
+
+async def prepared(path: Path) -> tuple[Task, Generation]:
+    """The task of a file, and what is generated for it."""
+    task = await prepare(load_task(path))
+    return task, generate(task)
+
+
+@pytest.mark.parametrize("path", TRANSLATED, ids=lambda p: p.stem)
+async def test_the_naive_variant_gives_what_the_c_gives(path: Path, tmp_path: Path) -> None:
+    task, generation = await prepared(path)
+    assert generation.declined is None
+    naive = generation.naive
+    assert naive is not None
+    assert sum(v.naive for v in generation.variants) == 1
+    cases = make_cases(task, hidden=False)
+    trouble = await check(task, naive.source, cases, tmp_path, oracle=Oracle(task))
+    assert trouble.text == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TRANSLATED + PROGRAMS, ids=lambda p: p.stem)
+async def test_every_variant_passes_visible_and_hidden_cases(path: Path, tmp_path: Path) -> None:
+    task, generation = await prepared(path)
+    oracle = Oracle(task)
+    cases = [*make_cases(task, hidden=False), *make_cases(task, hidden=True)]
+    for variant in generation.variants:
+        for order in ("forward", "reverse"):
+            trouble = await check(
+                task, variant.source, cases, tmp_path / f"{variant.strategy}-{order}", oracle=oracle, order=order
+            )
+            assert trouble.text == "", (variant.strategy, order)
+
+
+def test_fifteen_of_the_handed_functions_have_several_variants() -> None:
+    counts = {p.stem: len(generate(load_task(p)).variants) for p in TRANSLATED}
+    assert len([c for c in counts.values() if c >= 2]) >= 15, counts
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+@pytest.mark.parametrize("path", TRANSLATED + PROGRAMS, ids=lambda p: p.stem)
+async def test_every_variant_compiles_with_nvcc(path: Path, tmp_path: Path) -> None:
+    _, generation = await prepared(path)
+    for variant in generation.variants:
+        file = tmp_path / f"{variant.strategy}.cu"
+        file.write_text(variant.source)
+        run = subprocess.run(
+            ["nvcc", "-cubin", "-arch=sm_90", "-std=c++17", "-o", str(tmp_path / "out.cubin"), str(file)],
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        assert "warning" not in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "word"),
+    [("edit_distance", 19, "row"), ("prog_pair_sums", 8, "program")],
+)
+def test_what_is_declined_names_the_line_and_the_reason(c_cases: Path, name: str, line: int, word: str) -> None:
+    declined = generate(load_task(c_cases / f"{name}.c")).declined
+    assert declined is not None
+    assert declined.line == line
+    assert word in declined.reason
+
+
+async def test_a_broken_reduction_is_seen(c_cases: Path, tmp_path: Path) -> None:
+    task, generation = await prepared(c_cases / "dot.c")
+    assert generation.naive is not None
+    broken = generation.naive.source.replace("a.s += b.s;", "a.s = b.s;")
+    assert broken != generation.naive.source
+    trouble = await check(task, broken, make_cases(task, hidden=False), tmp_path, oracle=Oracle(task))
+    assert "return" in trouble.text

@@ -1,0 +1,125 @@
+"""Lowering: the IR of small functions, printed, and what cannot be lowered with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudaperf_agent.codegen.plan import _symbols
+from cudaperf_agent.codegen.printer import Printer
+from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lower import lower_source
+
+
+def lowered(source: str, entry: str = "f") -> list[str]:
+    """The body of a function as text, one line per element."""
+    module = lower_source(source, entry)
+    assert isinstance(module, ir.Module), module
+    tables = {h.name: tuple(t.name for t in h.tables) for h in module.helpers}
+    return Printer(_symbols(module.entry), tables).block(module.entry.body, 0)
+
+
+def test_macros_are_expanded_and_operators_kept() -> None:
+    source = "#define AT(r, c) ((r) * w + (c))\nvoid f(int w, float *a) { a[AT(1, w - 2)] -= 1.5f; }"
+    assert lowered(source) == ["a[1 * w + (w - 2)] -= 1.5f;"]
+
+
+def test_shadowed_names_become_unique() -> None:
+    source = "void f(int n, int *a) { for (int i = 0; i < n; i++) { int n = i; a[n] = n; } }"
+    assert lowered(source) == [
+        "for (int i = 0; i < n; i++) {",
+        "    int n_2 = i;",
+        "    a[n_2] = n_2;",
+        "}",
+    ]
+
+
+def test_side_effects_leave_the_expression_in_order() -> None:
+    source = "void f(int n, int *a) { int k = 0; a[k++] = n; a[++k] = n; }"
+    assert lowered(source) == ["int k = 0;", "a[k] = n;", "k++;", "k++;", "a[k] = n;"]
+
+
+def test_a_loop_condition_with_more_than_a_bound_becomes_a_break() -> None:
+    source = "int f(int n, const int *a) { int i; for (i = 0; i < n && a[i]; i++) ; return i; }"
+    assert lowered(source) == [
+        "int i;",
+        "for (i = 0; i < n; i++) {",
+        "    if (!a[i]) {",
+        "        break;",
+        "    }",
+        "}",
+        "return i;",
+    ]
+
+
+def test_a_loop_whose_bound_changes_is_no_counted_loop() -> None:
+    module = lower_source("void f(int n, int *a) { for (int i = 0; i < n; i++) if (a[i]) n--; }", "f")
+    assert isinstance(module, ir.Module)
+    assert any(isinstance(s, ir.While) for s in module.entry.body)
+    assert not any(isinstance(n, ir.For) for n in ir.walk(*module.entry.body))
+
+
+def test_missing_parts_of_a_for_are_told_apart() -> None:
+    assert lowered("void f(int n) { for (; n > 3;) n--; }") == ["while (n > 3) {", "    n--;", "}"]
+    assert lowered("void f(int n) { for (;; n--) if (n < 3) break; }")[0] == "for (; 1; n--) {"
+
+
+def test_array_parameters_keep_their_dimensions() -> None:
+    source = "void f(int n, double a[n][4][n + 1]) { a[n - 1][2][3] = 0; }"
+    assert lowered(source) == ["a[((long long)(n - 1) * 4 + 2) * (n + 1) + 3] = 0;"]
+
+
+def test_pointer_arithmetic_becomes_an_index() -> None:
+    source = (
+        "void f(int n, float *a, const float *b) { const float *r = b + n * 2; *(a + 1) = r[3] + *r + (&b[n])[1]; }"
+    )
+    assert lowered(source) == ["const float *r = b + n * 2;", "a[1] = r[3] + r[0] + b[n + 1];"]
+
+
+def test_struct_members_through_pointers_and_values() -> None:
+    source = "typedef struct { float x, y; } P; void f(P *p, int n) { P q = {1, n}; p->x = q.y; p[n].y += (*p).x; }"
+    assert lowered(source) == ["P q = {1, (float)(n)};", "p[0].x = q.y;", "p[n].y += p[0].x;"]
+
+
+def test_memory_functions_count_elements() -> None:
+    module = lower_source(
+        "#include <string.h>\nvoid f(int n, double *a, double *b) { memcpy(a, b, n * sizeof *a); }", "f"
+    )
+    assert isinstance(module, ir.Module)
+    copy = module.entry.body[0]
+    assert isinstance(copy, ir.Copy)
+    assert Printer({}).expr(copy.count) == "n"
+
+
+def test_helpers_come_before_their_callers_with_their_tables() -> None:
+    source = """static const int t[3] = {1, 2, 3};
+static int g(int i) { return t[i]; }
+static int h(int i) { return g(i) + 1; }
+void f(int n, int *a) { a[0] = h(n); }"""
+    module = lower_source(source, "f")
+    assert isinstance(module, ir.Module)
+    assert [h.name for h in module.helpers] == ["g", "h"]
+    assert [[t.name for t in h.tables] for h in module.helpers] == [["t"], ["t"]]
+    assert lowered(source) == ["a[0] = h(n, t);"]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "word"),
+    [
+        ("int x;\nswitch (n) { default: x = 1; }", 3, "switch"),
+        ("a[0] = 1;\ngoto end; end: ;", 3, "goto"),
+        ("int *p = &n;\n(void)p;", 2, "address"),
+        ("a[0] = *(float *)&a[1];", 2, "read as"),
+        ("static int s;\ns++;", 2, "local declaration"),
+        ("a[0] = g(n);", 2, "no device counterpart"),
+        ("if (n)\n  a[n = 2, n] = 1;", 3, "comma"),
+        ("long double d = n;\na[0] = d;", 2, "long double"),
+        ("f(n - 1, a);", 1, "recursive"),
+        ("int b[2][2] = {{1, 2}, {3, 4}};", 2, "initialiser"),
+        ("while (n--) a[n] = 1;", 2, "inside a condition"),
+    ],
+)
+def test_what_cannot_be_lowered_names_its_line(body: str, line: int, word: str) -> None:
+    found = lower_source(f"extern int g(int); void f(int n, int *a) {{\n{body}\n}}", "f")
+    assert isinstance(found, ir.Unlowered), found
+    assert word in found.reason
+    assert found.line == line

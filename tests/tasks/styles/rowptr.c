@@ -1,0 +1,1 @@
+void rowsum(const float *m, float *out, int h, int w, int stride) { const float *row = m; for (int y = 0; y < h; y++, row += stride) { float s = 0.f; for (int x = 0; x < w; x++) s += row[x]; *out++ = s; } }

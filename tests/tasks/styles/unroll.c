@@ -1,0 +1,1 @@
+float dotu(const float *a, const float *b, int n) { float s = 0; int i = 0; for (; i + 4 <= n; i += 4) s += a[i] * b[i] + a[i+1]*b[i+1] + a[i+2]*b[i+2] + a[i+3]*b[i+3]; for (; i < n; i++) s += a[i] * b[i]; return s; }

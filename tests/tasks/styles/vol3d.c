@@ -1,0 +1,1 @@
+void avg3(int nz, int ny, int nx, const float g[nz][ny][nx], float o[nz][ny][nx]) { for (int z = 0; z < nz; z++) for (int y = 0; y < ny; y++) for (int x = 0; x < nx; x++) o[z][y][x] = g[z][y][x] * 0.5f; }
