@@ -25,7 +25,7 @@ from graph.events import Event
 from graph.narration import run_finished, run_started, trajectory_events
 from graph.results import RunResult, choose, conclude, load_result
 from graph.state import initial_state
-from graph.writer import StoreWriter
+from graph.writer import StoreWriter, shared_writer
 
 OnEvent = Callable[[Event], None]
 
@@ -111,20 +111,18 @@ class _Drive:
     async def run(self, *, resumed: bool) -> RunResult:
         clock, store = self.deps.clock, self.deps.store
         self._emit(run_started(self.stored.summary, clock(), resumed=resumed))
-        writer = StoreWriter(store)
-        try:
-            async with self._checkpoints() as saver:
-                await self._trajectories(writer, saver)
+        async with shared_writer(store) as writer:
+            try:
+                async with self._checkpoints() as saver:
+                    await self._trajectories(writer, saver)
+            except asyncio.CancelledError:
+                store.end_run(self.run_id, RunEnd(RunStatus.INTERRUPTED, "cancelled", clock()))
+                raise
             trajectories = await writer.call(lambda: store.trajectories(self.run_id))
             best = choose(trajectories, await writer.call(lambda: store.attempts(self.run_id)))
             end = conclude(trajectories, best, clock())
             await writer.call(lambda: store.end_run(self.run_id, end))
             result = await writer.call(lambda: load_result(store, self.run_id))
-        except asyncio.CancelledError:
-            store.end_run(self.run_id, RunEnd(RunStatus.INTERRUPTED, "cancelled", clock()))
-            raise
-        finally:
-            await writer.aclose()
         verdict = result.best.attempt.hidden_verdict if result.best else None
         self._emit(run_finished(result.summary, verdict.to_dict() if verdict else None, end.finished))
         return result

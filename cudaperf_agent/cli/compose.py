@@ -114,7 +114,9 @@ async def translate_async(
     if check is not None:
         check(task)
     wanted = settings.translate
-    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, say or _ignore) as parts:
+    tell = say or _ignore
+    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
+        tell(f"{task.path}: running the C of {task.name} under the sanitizers")
         task = await prepared(task, parts.verifier)
         config = GraphConfig(
             turns=wanted.turns, trajectories=wanted.trajectories, seed=wanted.seed, seconds=wanted.time_budget

@@ -27,6 +27,10 @@ class Display(Protocol):
         """Take one event."""
         ...
 
+    def note(self, text: str) -> None:
+        """Take a sentence that belongs to no event."""
+        ...
+
     def close(self) -> None:
         """Leave the terminal as it was."""
         ...
@@ -55,6 +59,9 @@ class NoDisplay:
     def show(self, event: Event) -> None:
         """Nothing."""
 
+    def note(self, text: str) -> None:
+        """Nothing."""
+
     def close(self) -> None:
         """Nothing."""
 
@@ -66,6 +73,10 @@ class LogDisplay:
         """Write the event."""
         if event.kind != "token":
             say(json.dumps(event.to_dict(), ensure_ascii=True, default=str))
+
+    def note(self, text: str) -> None:
+        """Write it as a notice without a run."""
+        say(json.dumps({"kind": "notice", "run": None, "at": time.time(), "data": {"message": text}}))
 
     def close(self) -> None:
         """Nothing."""
@@ -83,6 +94,10 @@ class PlainDisplay:
         line = self._line(event)
         if line:
             say(line)
+
+    def note(self, text: str) -> None:
+        """Write it."""
+        say(text)
 
     def close(self) -> None:
         """Nothing."""
@@ -152,6 +167,10 @@ class LiveDisplay:
             row.note = verdict_text(data.get("verdict") or {})
         elif event.kind == "trajectory_finished":
             row.stage, row.note = "ended", str(data.get("reason", ""))
+
+    def note(self, text: str) -> None:
+        """Print it above the table."""
+        self._print(text)
 
     def close(self) -> None:
         """Take the table away; the summary follows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -73,21 +72,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
         return _interrupted(as_json)
-    except BrokenPipeError:
-        # The reader of a pipe went away: nobody is left to tell, and the interpreter must not try once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_USAGE
     except _TYPER_ERRORS as error:
         return _usage(error, as_json)
     except Exception as error:  # noqa: BLE001 - the boundary: nobody but us may see a traceback
         return _internal(error, as_json)
-    return _exit_code(code)
-
-
-def _exit_code(code: object) -> int:
-    """Typer gives what the command returned, or the code of an `Exit`."""
+    # Typer gives what the command returned, or the code of an `Exit`; it makes one of an interrupt.
     if code == EXIT_INTERRUPTED:
-        return EXIT_INTERRUPTED
+        return _interrupted(as_json)
     return code if isinstance(code, int) else 0
 
 

@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudaperf_agent.errors import (
     EXIT_BACKEND,
+    EXIT_BUDGET,
     EXIT_INTERRUPTED,
     EXIT_NO_KERNEL,
     EXIT_USAGE,
-    BudgetSpent,
     CudaPerfError,
 )
 
 if TYPE_CHECKING:
     from graph.results import RunResult
 
-_EXIT_OF_KIND = {"usage": EXIT_USAGE, "configuration": EXIT_USAGE, "refused": EXIT_USAGE, "store": EXIT_USAGE}
+_EXIT_CODES = {
+    "no_kernel": EXIT_NO_KERNEL,
+    "usage": EXIT_USAGE,
+    "configuration": EXIT_USAGE,
+    "refused": EXIT_USAGE,
+    "store": EXIT_USAGE,
+    "budget": EXIT_BUDGET,
+    "interrupted": EXIT_INTERRUPTED,
+}
 
 
-class NoKernel(CudaPerfError):
-    """The search ended and no candidate is correct."""
+class RunEnded(CudaPerfError):
+    """A run came to an end without a correct candidate.
 
-    kind = "no_kernel"
-    exit_code = EXIT_NO_KERNEL
+    Attributes:
+        told_kind: ``no_kernel``, ``interrupted``, ``budget``, or the kind of the error that stopped a trajectory.
+        report: What is known of the run, for ``--json``; `None` if it had hardly begun.
+    """
 
-
-class Interrupted(CudaPerfError):
-    """The user stopped it."""
-
-    kind = "interrupted"
-    exit_code = EXIT_INTERRUPTED
-
-
-class _RunFailed(CudaPerfError):
-    """A trajectory's error, told again with its own kind and exit code."""
-
-    def __init__(self, kind: str, message: str, *, where: str | None, hint: str | None) -> None:
+    def __init__(self, kind: str, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, where=where, hint=hint)
         self.told_kind = kind
-        self.exit_code = _EXIT_OF_KIND.get(kind, EXIT_BACKEND)  # type: ignore[misc]
+        self.exit_code = _EXIT_CODES.get(kind, EXIT_BACKEND)  # type: ignore[misc]
+        self.report: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, str | None]:
+        """With the kind of this end."""
         return {**super().as_dict(), "kind": self.told_kind}
 
 
-def interrupted(run_id: str | None, extra: str = "") -> Interrupted:
+def interrupted(run_id: str | None, extra: str = "") -> RunEnded:
     """What is said when the user stopped a run."""
     hint = f"go on with: cudaperf resume {run_id}{extra}" if run_id else "nothing was begun yet"
-    return Interrupted("interrupted", hint=hint)
+    return RunEnded("interrupted", "interrupted", hint=hint)
 
 
-def trouble(result: RunResult, path: str, extra: str = "") -> CudaPerfError | None:
+def trouble(result: RunResult, path: str, extra: str = "") -> RunEnded | None:
     """The error that a run's end amounts to, `None` if it has a correct candidate.
 
     Args:
@@ -67,31 +68,35 @@ def trouble(result: RunResult, path: str, extra: str = "") -> CudaPerfError | No
     if result.status == "error":
         error = result.error or {}
         hint = error.get("hint")
-        return _RunFailed(
+        return RunEnded(
             error.get("kind") or "internal",
             error.get("message") or result.reason,
             where=error.get("where"),
             hint=f"{hint}; then: {again}" if hint else f"to try again: {again}",
         )
     if any(t.reason == "budget" for t in result.trajectories):
-        return BudgetSpent(
-            "the time budget ran out before a candidate was correct", where=path, hint="raise --time-budget"
+        return RunEnded(
+            "budget", "the time budget ran out before a candidate was correct", where=path, hint="raise --time-budget"
         )
     return _no_kernel(result, path)
 
 
-def _no_kernel(result: RunResult, path: str) -> NoKernel:
+def _no_kernel(result: RunResult, path: str) -> RunEnded:
     details = f"the attempts: cudaperf show {result.run}"
     judged = [a for a in result.attempts if a.verdict is not None]
     if not judged:
         # The decline names file and line itself where it can.
         why = result.reason.removeprefix("declined: ")
-        return NoKernel(f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why))
+        return RunEnded(
+            "no_kernel", f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why)
+        )
     last = judged[-1].verdict
     assert last is not None
     why = " ".join(last.message.split())[:300]
     told = f"; the last one: {last.status.value}" + (f", {why}" if why else "")
-    return NoKernel(f"none of {len(judged)} candidates is correct ({result.reason}){told}", where=path, hint=details)
+    return RunEnded(
+        "no_kernel", f"none of {len(judged)} candidates is correct ({result.reason}){told}", where=path, hint=details
+    )
 
 
 def _after_decline(why: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -51,8 +52,9 @@ def put_json(value: Mapping[str, Any]) -> None:
 
 def fail(error: CudaPerfError, *, as_json: bool) -> int:
     """Report an error in the form asked for and return the exit code."""
+    report = getattr(error, "report", None)
     if as_json:
-        put_json({"error": error.as_dict()})
+        put_json({"error": error.as_dict(), **({"report": report} if report else {})})
     else:
         place = f"{error.where}: " if error.where else ""
         say(f"error: {place}{error.message}")
@@ -72,8 +74,12 @@ def table(rows: Sequence[tuple[str, ...]], *, heading: tuple[str, ...] | None = 
 
 def _write(stream: Any, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(text.encode(encoding, errors="replace").decode(encoding))
-    stream.flush()
+    try:
+        stream.write(text.encode(encoding, errors="replace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        # The reader went away: the work goes on, and the interpreter must not try to flush once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _finite(value: Any) -> Any:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cudaperf_agent.cli.output import JsonFlag, say
+from cudaperf_agent.cli.output import JsonFlag
 from cudaperf_agent.cli.translate import DisplayOption, OutOption, PolicyOption, drive
 
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
-    from cudaperf_agent.cli.compose import Translation
+    from cudaperf_agent.cli.display import Display
+    from cudaperf_agent.cli.translate import Work
     from graph.events import Event
 
 
@@ -39,9 +40,9 @@ def resume(
         stored = store.get_run(run)
     check_folder(stored.task, out)
 
-    def work(on_event: Callable[[Event], None], control: RunControl) -> Coroutine[Any, Any, Translation]:
+    def work(shown: Display, on_event: Callable[[Event], None], control: RunControl) -> Work:
         return compose.resume_async(
-            stored.summary.id, settings, policy=policy, on_event=on_event, say=say, control=control
+            stored.summary.id, settings, policy=policy, on_event=on_event, say=shown.note, control=control
         )
 
     return drive(work, settings.display, out, as_json=as_json)

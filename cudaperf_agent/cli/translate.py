@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cudaperf_agent.cli.output import JsonFlag, fail, put, put_json, say
+from cudaperf_agent.cli.output import JsonFlag, put, put_json
 from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
     from cudaperf_agent.cli.compose import Source, Translation
+    from cudaperf_agent.cli.display import Display
     from graph.events import Event
+
+    Work = Coroutine[Any, Any, Translation]
 
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
 DisplayOption = Annotated[
@@ -81,16 +84,21 @@ def translate(
     settings = load_settings(flags).settings
     source = _source(file, entry, spec, stdin or [], include or [], define or [])
 
-    def work(on_event: Callable[[Event], None], control: RunControl) -> Coroutine[Any, Any, Translation]:
+    def work(shown: Display, on_event: Callable[[Event], None], control: RunControl) -> Work:
         return compose.translate_async(
-            source, settings, on_event=on_event, say=say, control=control, check=lambda task: check_folder(task, out)
+            source,
+            settings,
+            on_event=on_event,
+            say=shown.note,
+            control=control,
+            check=lambda task: check_folder(task, out),
         )
 
     return drive(work, settings.display, out, as_json=as_json)
 
 
 def drive(
-    work: Callable[[Callable[[Event], None], RunControl], Coroutine[Any, Any, Translation]],
+    work: Callable[[Display, Callable[[Event], None], RunControl], Work],
     display: str,
     out: Path,
     *,
@@ -99,6 +107,15 @@ def drive(
     """Run a translation with progress, write its files and say what it came to.
 
     The first Ctrl-C lets the step at work end, the second cancels it; either way the run can be resumed.
+
+    Args:
+        work: Makes the coroutine, given the display, where events go and what can drain the run.
+        display: Name of the display.
+        out: Folder for the files.
+        as_json: Whether the report goes to stdout rather than a summary.
+
+    Raises:
+        CudaPerfError: There is no correct candidate, or the user stopped it.
     """
     from langgraph.runtime import RunControl
 
@@ -118,24 +135,22 @@ def drive(
         shown.show(event)
 
     def on_interrupt() -> None:
-        say("interrupted: waiting for the step at work (once more to stop at once)")
+        shown.note("interrupted: waiting for the step at work (once more to stop at once)")
         control.request_drain()
 
-    # Whoever stops the process in an orderly way gets an orderly end.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Whoever stops the process in an orderly way gets the orderly end of Ctrl-C.
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        translation = loop.run(work(on_event, control), on_interrupt=on_interrupt)
+        translation = loop.run(work(shown, on_event, control), on_interrupt=on_interrupt)
     except KeyboardInterrupt:
-        return fail(interrupted(begun[0] if begun else None, extra), as_json=as_json)
+        raise interrupted(begun[0] if begun else None, extra) from None
     finally:
         signal.signal(signal.SIGTERM, before)
         shown.close()
     error = trouble(translation.result, translation.task.path, extra)
     if error is not None:
-        if as_json:
-            put_json({"error": error.as_dict(), "report": build_report(translation, {})})
-            return error.exit_code
-        return fail(error, as_json=False)
+        error.report = build_report(translation, {})
+        raise error
     written = write_files(translation, out)
     if as_json:
         put_json(build_report(translation, written))

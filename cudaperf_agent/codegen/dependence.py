@@ -48,12 +48,13 @@ class Carried:
     updates: tuple[Conflict, ...] = ()
 
 
-def carried(accesses: Sequence[Access], loops: Sequence[str]) -> dict[str, Carried]:
+def carried(accesses: Sequence[Access], loops: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, Carried]:
     """For each loop of a nest the conflicts between its iterations.
 
     Args:
         accesses: Of the nest's body; the loops are the first dimensions of every domain.
         loops: Loop variables from outside in.
+        fixed: Variables of loops around them that are in one and the same iteration.
     """
     found: dict[str, list[Conflict]] = {loop: [] for loop in loops}
     for root, mine in groups_by_root(accesses).items():
@@ -72,7 +73,7 @@ def carried(accesses: Sequence[Access], loops: Sequence[str]) -> dict[str, Carri
                 known = any(
                     c.update is update and {c.line, c.other} == {a.line, b.line} and c.root == root for c in found[loop]
                 )
-                if not known and _meet_apart(a, b, subscripts[one], subscripts[two], loop):
+                if not known and _meet_apart(a, b, subscripts[one], subscripts[two], loop, fixed):
                     stored, other = (a, b) if a.write else (b, a)
                     found[loop].append(Conflict(root, stored.line, other.line, update))
     return {
@@ -138,6 +139,13 @@ def always_within(domain: Domain, value: Poly, size: Poly) -> bool:
     )
 
 
+def never_negative(domain: Domain, value: Poly) -> bool:
+    """Whether ``value >= 0`` holds all over the domain."""
+    if not value.affine_in(set(domain.dims) | set(domain.free)):
+        return False
+    return empty(_set(domain, "", [f"{isl_text(value)} < 0"], _parameters(domain, [value])))
+
+
 def _parameters(domain: Domain, polys: Sequence[Poly], _names: set[str] | None = None) -> set[str]:
     variables = set(domain.dims) | set(domain.free)
     names: set[str] = set()
@@ -179,8 +187,16 @@ def meeting(
     return f"[{', '.join(sorted(parameters))}] -> {{ [{names}] : {' and '.join(clauses) or 'true'} }}"
 
 
-def _meet_apart(a: Access, b: Access, left: tuple[Poly, ...] | None, right: tuple[Poly, ...] | None, loop: str) -> bool:
-    return not all(empty(meeting(a, b, left, right, [f"{loop} {relation} {loop}_p"])) for relation in ("<", ">"))
+def _meet_apart(
+    a: Access,
+    b: Access,
+    left: tuple[Poly, ...] | None,
+    right: tuple[Poly, ...] | None,
+    loop: str,
+    fixed: Sequence[str],
+) -> bool:
+    held = [f"{v} = {v}_p" for v in fixed]
+    return not all(empty(meeting(a, b, left, right, [*held, f"{loop} {relation} {loop}_p"])) for relation in ("<", ">"))
 
 
 @lru_cache(maxsize=4096)

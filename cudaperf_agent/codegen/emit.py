@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from cudaperf_agent.codegen.plan import RESULT
+from cudaperf_agent.codegen.frame import BLOCKS, SCRATCH, shared_scalars, without_idle
 from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.scalars import declared, flow, reads, stored_scalars
 from cudaperf_agent.codegen.steps import (
+    RESULT,
     Fetch,
     Finish,
     HostBranch,
@@ -18,13 +19,12 @@ from cudaperf_agent.codegen.steps import (
     Plan,
     Reduce,
     ScalarWork,
-    ScanSums,
     Step,
     Symbol,
 )
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.lower import assigned
+from cudaperf_agent.tasks.lower_loops import assigned
 from cudaperf_agent.tasks.model import Task
 
 
@@ -65,7 +65,9 @@ class Emitter:
         self.task, self.plan, self.strategy = task, plan, strategy
         self.kernels: list[str] = []
         self.count = 0
-        self.used = False
+        self.early: list[str] = []
+        self.applied: set[str] = set()
+        self.fetched: dict[str, str] = {}
         self.taken = {*plan.symbols, *(h.name for h in plan.module.helpers), task.name}
         self.helper_tables = {h.name: tuple(t.name for t in h.tables) for h in plan.module.helpers}
         self.shared = shared_scalars(plan)
@@ -92,12 +94,18 @@ class Emitter:
             NotApplicable: The strategy changes nothing in this plan.
         """
         body = self.steps(self.plan.steps, 1)
-        device_values = [
+        if self.strategy.needs and self.strategy.needs not in self.applied:
+            raise NotApplicable
+        device_values = [INDENT + line for line in self.early]
+        device_values += [
             f"{INDENT}{spelled(self.plan.symbols[name].type)} *{self.value_names[name]} = "
             f"scratch.get<{spelled(self.plan.symbols[name].type)}>(1);"
             for name in sorted(self.shared)
             if any(self.value_names[name] in text for text in (*self.kernels, *body))
         ]
+        body = without_idle(body, self.plan.symbols)
+        fetched = [f"{INDENT}{kind} {name};" for name, kind in self.fetched.items()]
+        body = [*fetched, *body]
         text = "\n".join(body)
         needs_scratch = bool(device_values) or "scratch." in text
         lines = [
@@ -110,9 +118,9 @@ class Emitter:
         if declarations:
             lines += [declarations, ""]
         if needs_scratch:
-            lines += [_SCRATCH.strip("\n"), ""]
+            lines += [SCRATCH.strip("\n"), ""]
         if "blocks_for(" in text:
-            lines += [_BLOCKS.strip("\n"), ""]
+            lines += [BLOCKS.strip("\n"), ""]
         for helper in self.plan.module.helpers:
             lines += [*self._helper(helper), ""]
         for kernel in self.kernels:
@@ -267,7 +275,7 @@ class Emitter:
 
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
-        from cudaperf_agent.codegen import emit_parallel, emit_reduce
+        from cudaperf_agent.codegen import emit_parallel, emit_privatised, emit_reduce, emit_rows, emit_tiled
         from cudaperf_agent.codegen.rules.scan import emit_scan_sums
 
         pad = INDENT * depth
@@ -288,8 +296,24 @@ class Emitter:
         if isinstance(step, ScalarWork):
             return self._scalar_work(step, depth)
         if isinstance(step, Parallel):
+            if self.strategy.rows == "warp" and step.rows:
+                self.applied.add("rows")
+                return emit_rows.emit_rows(self, step, depth)
+            for needs, wanted, special in (
+                ("tiled", self.strategy.tiled, emit_tiled.emit_tiled),
+                ("privatised", self.strategy.privatised, emit_privatised.emit_privatised),
+            ):
+                if wanted:
+                    try:
+                        lines = special(self, step, depth)
+                    except NotApplicable:
+                        continue
+                    self.applied.add(needs)
+                    return lines
             return emit_parallel.emit(self, step, depth)
         if isinstance(step, Reduce):
+            if self.strategy.tree:
+                self.applied.add("tree")
             return emit_reduce.emit(self, step, depth)
         return emit_scan_sums(self, step, depth)
 
@@ -333,8 +357,8 @@ class Emitter:
 
     def _fetch(self, step: Fetch, depth: int) -> list[str]:
         pad, kind, value = INDENT * depth, spelled(step.type), self.value_names[step.name]
+        self.fetched[step.name] = kind
         return [
-            f"{pad}{kind} {step.name};",
             f"{pad}cudaMemcpyAsync(&{step.name}, {value}, sizeof({kind}), cudaMemcpyDeviceToHost, stream);",
             f"{pad}cudaStreamSynchronize(stream);",
         ]
@@ -342,6 +366,8 @@ class Emitter:
     def _host_loop(self, step: HostLoop, depth: int) -> list[str]:
         pad, printer, loop = INDENT * depth, Printer(self.plan.symbols), step.loop
         inside = self.steps(step.steps, depth + 1)
+        if any("scratch.get<" in line for line in inside):
+            inside.insert(0, f"{pad}{INDENT}Scratch scratch(stream);  // of this turn")
         tests = [line for fetch in step.tests for line in self._fetch(fetch, depth + 1)]
         if isinstance(loop, ir.For):
             outer = [line for fetch in step.tests for line in self._fetch(fetch, depth)]
@@ -388,76 +414,4 @@ class Emitter:
         return (replace(step.nest.levels[0].loop, body=step.nest.inner),)
 
 
-def shared_scalars(plan: Plan) -> frozenset[str]:
-    """Device scalars that one step leaves for another, or for itself in a later turn of a host loop."""
-    places: dict[str, int] = {}
-
-    def count(steps: Sequence[Step], weight: int) -> None:
-        for step in steps:
-            if isinstance(step, HostLoop):
-                count(step.steps, 2)
-                names = {fetch.name for fetch in step.tests}
-            elif isinstance(step, HostBranch):
-                count((*step.then, *step.otherwise), weight)
-                names = set()
-            else:
-                names = _mentioned(step)
-            for name in names & plan.device_scalars:
-                places[name] = places.get(name, 0) + weight
-
-    count(plan.steps, 1)
-    return frozenset(name for name, number in places.items() if number > 1)
-
-
-def _mentioned(step: Step) -> set[str]:
-    statements: list[ir.Stmt] = []
-    if isinstance(step, Parallel | Reduce):
-        statements.append(step.nest.rebuilt())
-    if isinstance(step, Reduce):
-        statements += [*step.before, *step.after]
-    if isinstance(step, ScalarWork):
-        statements += step.statements
-    if isinstance(step, HostStatement):
-        statements.append(step.statement)
-    names = {step.name} if isinstance(step, Fetch) else set()
-    return names | set(reads(*statements)) | assigned(tuple(statements)) | declared(statements)
-
-
 _STATUS = "@STATUS@"
-
-_BLOCKS = """
-static unsigned int blocks_for(long long count, long long block, long long most)
-{
-    const long long blocks = (count + block - 1) / block;
-    return (unsigned int)(blocks < most ? blocks : most);
-}
-"""
-
-_SCRATCH = """
-// Temporary device memory, given back in stream order when the call returns.
-struct Scratch {
-    cudaStream_t stream;
-    void *blocks[16];
-    int used = 0;
-    cudaError_t status = cudaSuccess;
-    explicit Scratch(cudaStream_t s) : stream(s) {}
-    template <typename T> T *get(long long count)
-    {
-        void *block = nullptr;
-        if (count < 1)
-            count = 1;
-        if (used == 16)
-            status = cudaErrorMemoryAllocation;
-        else if (status == cudaSuccess)
-            status = cudaMallocAsync(&block, (size_t)count * sizeof(T), stream);
-        if (block != nullptr)
-            blocks[used++] = block;
-        return (T *)block;
-    }
-    ~Scratch()
-    {
-        while (used > 0)
-            cudaFreeAsync(blocks[--used], stream);
-    }
-};
-"""

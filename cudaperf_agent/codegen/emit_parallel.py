@@ -74,6 +74,8 @@ class _Launch:
         self.host = Printer(emitter.plan.symbols)
         self.printer = emitter.printer(emitter.atomic_pointers(step.atomic, step.nest.inner))
         self.stride = bool(self.strategy.grid_stride) and len(self.axes) == 1
+        if self.stride:
+            emitter.applied.add("stride")
 
     def lines(self, depth: int) -> list[str]:
         emitter, pad = self.emitter, INDENT * depth
@@ -155,7 +157,7 @@ class _Launch:
             ]
             opposite = ">=" if loop.step > 0 else "<="
             start, bound = self.printer.expr(loop.start, 10), self.printer.expr(loop.bound, 10)
-            test = f"{name} {opposite} {start} && {name} {loop.relation} {bound}"
+            test = f"{name} {opposite} {start} && {name} {_relation(loop)} {bound}"
             return [f"{pad}if ({test}) {{", *self._prefixed(position, depth + 1, looped=looped), f"{pad}}}"]
         if plain(loop):
             wide = f"({kind})" if loop.type.size == 8 else ""
@@ -201,13 +203,20 @@ class _Launch:
             opposite = ">=" if loop.step > 0 else "<="
             lines += [
                 f"{pad}{INDENT}const {kind} {name} = ({kind})((long long)({self.printer.expr(start)}) {sign} {at});",
-                f"{pad}{INDENT}if (!({name} {opposite} {self.printer.expr(loop.start, 10)} && {name} {loop.relation} "
+                f"{pad}{INDENT}if (!({name} {opposite} {self.printer.expr(loop.start, 10)} && {name} {_relation(loop)} "
                 f"{self.printer.expr(loop.bound, 10)}))",
                 f"{pad}{INDENT * 2}continue;",
             ]
         else:
             lines.append(f"{pad}{INDENT}const {kind} {name} = {self._value(loop, at)};")
         return [*lines, *self._prefixed(position, depth + 1, looped=True), f"{pad}}}"]
+
+
+def _relation(loop: ir.For) -> str:
+    """The loop's comparison; ``!=`` as the side on which it counts."""
+    if loop.relation != "!=":
+        return loop.relation
+    return "<" if loop.step > 0 else ">"
 
 
 def _returning(statement: ir.Stmt) -> ir.Stmt:

@@ -59,12 +59,8 @@ class _Reduction:
         printer = Printer(emitter.plan.symbols)
         spread = [level.loop for level in self.nest.levels[: self.step.spread]]
         lines = [f"{pad}long long {count} = 0;"]
-        capacity = self._capacity()
-        lines += [
-            f"{pad}{self.type} *{partials} = scratch.get<{self.type}>({capacity});",
-            *emitter._checked(depth),
-            f"{pad}{{",
-        ]
+        emitter.early.append(f"{self.type} *{partials} = scratch.get<{self.type}>({self._capacity()});")
+        lines.append(f"{pad}{{")
         for loop, name in zip(spread, counts, strict=True):
             needs = (reads(loop.start) | reads(loop.bound)) & set(self.nest.variables)
             text = (
@@ -332,7 +328,10 @@ class _Reduction:
                 scope.add(declaration, value)
             inner.append(f"{INDENT}*{value} = {name};")
         name = emitter.kernel_name("finish")
-        emitter.add_kernel(name, scope, [*lines, *inner])
+        # Only thread 0 reads the old values: the others are gone by the time that it stores the new ones.
+        opening = [INDENT + line for line in scope.opening]
+        scope.opening = []
+        emitter.add_kernel(name, scope, [*lines, *opening, *inner])
         return name, scope
 
     def _total(self, count: str) -> list[str]:

@@ -5,9 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cudaperf_agent.codegen.accesses import Access, Alias, Collector, Constraint, Domain
+from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
 from cudaperf_agent.codegen.affine import Poly, parsed
+from cudaperf_agent.codegen.collector import Collector
 from cudaperf_agent.codegen.dependence import Carried, carried
+from cudaperf_agent.codegen.nests import (
+    all_steps,
+    declared_by,
+    ends_in_return,
+    grows,
+    has_jumps,
+    has_loop,
+    is_moved,
+    is_parallel,
+    known_value,
+    leaves_early,
+    loop_variables,
+    nest_of,
+    stores_memory,
+    sunk,
+    symbols_of,
+)
+from cudaperf_agent.codegen.rows import row_parts
 from cudaperf_agent.codegen.scalars import (
     carried_scalars,
     declared,
@@ -17,13 +36,13 @@ from cudaperf_agent.codegen.scalars import (
     stored_scalars,
 )
 from cudaperf_agent.codegen.steps import (
+    RESULT,
     Declined,
     Fetch,
     Finish,
     HostBranch,
     HostLoop,
     HostStatement,
-    Level,
     Nest,
     Parallel,
     Plan,
@@ -33,11 +52,9 @@ from cudaperf_agent.codegen.steps import (
     Symbol,
 )
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.lower import assigned
+from cudaperf_agent.tasks.lower_loops import assigned
 from cudaperf_agent.tasks.model import CType, TypeKind
 
-RESULT = "result"
-"""Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
 MAX_MAPPED = 3
 """Grids have three dimensions."""
 
@@ -79,7 +96,7 @@ class Planner:
         self.module = module
         self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}
         entry = module.entry
-        self.symbols = _symbols(entry)
+        self.symbols = symbols_of(entry)
         self.buffers: dict[str, tuple[ir.Expr | None, ...]] = {p.name: p.dims for p in entry.params if p.pointer}
         self.buffers |= {t.name: tuple(ir.Const(d, ir.INT) for d in t.dims) for t in entry.tables}
         self.aliases: dict[str, Alias] = {}
@@ -96,10 +113,11 @@ class Planner:
         body = self.module.entry.body
         self.device = self._device_scalars(body)
         steps = self.block(body, Context())
-        if not any(_parallel(s) for s in _all(steps)):
+        if not any(is_parallel(s) for s in all_steps(steps)):
             raise Declined("nothing in the function can be spread over threads", self.module.entry.line)
         roots = {name: alias.root for name, alias in self.aliases.items()}
-        return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots)
+        sizes = {name: size for name, extent in self.extents.items() if (size := extent.constant) is not None}
+        return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots, sizes)
 
     # New names --------------------------------------------------------------------------------------------------
 
@@ -159,16 +177,23 @@ class Planner:
                 ):
                     found.add(place.name)
             elif isinstance(statement, ir.For | ir.While):
-                if isinstance(statement, ir.For) and _leaves_early(statement.body):
+                if isinstance(statement, ir.For) and leaves_early(statement.body):
                     found |= stored_scalars((statement,)) - declared((statement,))
                 elif self._sequential(statement):
                     self._spread_device(statement.body, found)
                     if isinstance(statement, ir.While):
                         self._spread_device(statement.update, found)
                 else:
-                    found |= stored_scalars((statement,)) - declared((statement,)) - _loop_variables((statement,))
+                    found |= stored_scalars((statement,)) - declared((statement,)) - loop_variables((statement,))
             elif isinstance(statement, ir.If):
-                if _has_loop(statement) or not self._on_device([statement.condition], found):
+                stored = stored_scalars((statement,)) - declared((statement,))
+                if (
+                    not has_loop(statement)
+                    and not has_jumps(statement)
+                    and (stores_memory(statement) or stored & found)
+                ):
+                    found |= stored
+                if has_loop(statement) or not self._on_device([statement.condition], found):
                     self._spread_device((*statement.then, *statement.otherwise), found)
                 else:
                     found |= stored_scalars((statement,)) - declared((statement,))
@@ -197,7 +222,7 @@ class Planner:
             steps += self.statement(statement, inner, statements[position + 1 :])
             if steps and isinstance(steps[-1], Finish):
                 break
-            if isinstance(statement, ir.If) and not statement.otherwise and _returns(statement.then):
+            if isinstance(statement, ir.If) and not statement.otherwise and ends_in_return(statement.then):
                 context = replace(context, facts=self._facts(statement.condition, context, negate=True))
         return _merged(steps)
 
@@ -233,7 +258,7 @@ class Planner:
         if statement.dims:
             if context.in_loop:
                 raise Declined(f"the array '{statement.name}' is made inside a loop that launches", statement.line)
-            if statement.values is not None and any(_known(v) != 0 for v in statement.values):
+            if statement.values is not None and any(known_value(v) != 0 for v in statement.values):
                 raise Declined(f"the initial values of the array '{statement.name}' are not zero", statement.line)
             self.buffers[statement.name] = statement.dims if len(statement.dims) > 1 else ()
             return [HostStatement(statement)]
@@ -268,7 +293,7 @@ class Planner:
             return [HostStatement(statement)]
         if self._on_device(statement.source.indices, self.device):
             raise Declined(f"where '{statement.name}' points depends on values in memory", statement.line)
-        if not statement.declares or _moved(self.module.entry.body, statement.name):
+        if not statement.declares or is_moved(self.module.entry.body, statement.name):
             raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line)
         collector = self._collector(())
         collector.statement(statement, Domain())
@@ -277,6 +302,8 @@ class Planner:
 
     def _memory(self, statement: ir.Allocate | ir.Release | ir.Copy | ir.Fill) -> list[Step]:
         if isinstance(statement, ir.Allocate):
+            if not statement.declares and statement.name in self.buffers:
+                raise Declined(f"'{statement.name}' is allocated more than once", statement.line)
             self.buffers[statement.name] = ()
         needed = [] if isinstance(statement, ir.Release) else list(ir.children(statement))
         if self._on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
@@ -284,9 +311,14 @@ class Planner:
         return [HostStatement(statement)]
 
     def _branch(self, statement: ir.If, context: Context) -> list[Step]:
-        if not _has_loop(statement) and not _jumps(statement):
+        if not has_loop(statement) and not has_jumps(statement):
             stored = stored_scalars((statement,))
-            if stored and not stored & self.device and not self._on_device([statement.condition], self.device):
+            if (
+                stored
+                and not stores_memory(statement)
+                and not stored & self.device
+                and not self._on_device([statement.condition], self.device)
+            ):
                 return [HostStatement(statement)]
             return [ScalarWork((statement,))]
         fetches = self._fetches(statement.condition)
@@ -327,7 +359,7 @@ class Planner:
                 collector.statement(statement, domain)
         # Loads in bounds and declarations happen in every iteration of the nest once they are sunk.
         early = collector.accesses
-        collector.accesses = [replace(a, domain=_sunk(a.domain, domain)) for a in early]
+        collector.accesses = [replace(a, domain=sunk(a.domain, domain)) for a in early]
         collector.block(nest.body, domain)
         return collector.accesses
 
@@ -335,13 +367,13 @@ class Planner:
         from cudaperf_agent.codegen.rules import first_rule, last_rule
         from cudaperf_agent.codegen.rules.search import search
 
-        if _leaves_early(loop.body):
+        if leaves_early(loop.body):
             return search(self, loop, context, following)
         nest = nest_of(loop)
-        shared = carried_scalars(nest.inner, nest.variables, context.live - _declared_by(nest))
+        shared = carried_scalars(nest.inner, nest.variables, context.live - declared_by(nest))
         accesses = self.accesses(nest, context)
         found = carried(accesses, nest.variables)
-        direct = self._direct(nest, shared, found, accesses)
+        direct = self._direct(nest, shared, found, accesses, context)
         if direct is not None:
             return direct
         special = first_rule(self, loop, nest, shared, context)
@@ -375,7 +407,7 @@ class Planner:
         return inner
 
     def _direct(
-        self, nest: Nest, shared: set[str], found: dict[str, Carried], accesses: Sequence[Access]
+        self, nest: Nest, shared: set[str], found: dict[str, Carried], accesses: Sequence[Access], context: Context
     ) -> list[Step] | None:
         """The nest as one launch: parallel loops, updates with atomics, or reductions."""
         stored = frozenset(a.root for a in accesses if a.write)
@@ -389,7 +421,7 @@ class Planner:
                 if found[level.variable].order or not self.mappable(nest, level.variable, nest.variables[:spread]):
                     break
                 spread += 1
-            if not spread or not _grows(nest, nest.variables[:spread]):
+            if not spread or not grows(nest, nest.variables[:spread]):
                 return None
             atomic = frozenset(c.root for v in nest.variables[:spread] for c in found[v].updates)
             if not self._atomics_exist(nest, atomic):
@@ -397,11 +429,12 @@ class Planner:
             return [Reduce(nest, spread, tuple(reductions), (), (), atomic, stored)]
         free = [v for v in nest.variables if not found[v].order and not found[v].updates]
         chosen = self._choose(nest, free)
-        if chosen and _grows(nest, chosen):
-            return [Parallel(nest, chosen, frozenset(), stored)]
+        if chosen and grows(nest, chosen):
+            rows = row_parts(self, nest, context) if len(nest.levels) == 1 else ()
+            return [Parallel(nest, chosen, frozenset(), stored, rows)]
         loose = [v for v in nest.variables if not found[v].order]
         chosen = self._choose(nest, loose)
-        if chosen and _grows(nest, chosen):
+        if chosen and grows(nest, chosen):
             atomic = frozenset(c.root for v in chosen for c in found[v].updates)
             if self._atomics_exist(nest, atomic):
                 return [Parallel(nest, chosen, atomic, stored)]
@@ -426,7 +459,7 @@ class Planner:
         for variable in candidates:
             if self.mappable(nest, variable, chosen):
                 chosen.append(variable)
-        growing = [v for v in chosen if _grows(nest, (v,))]
+        growing = [v for v in chosen if grows(nest, (v,))]
         return tuple((growing if len(growing) >= 1 else chosen)[:MAX_MAPPED])
 
     def within(self, loop: ir.For, context: Context) -> Context:
@@ -487,137 +520,9 @@ class Planner:
         if isinstance(loop, ir.While):
             steps += self.block(loop.update, Context(facts, live, True))
         self.env = saved[0]
-        if not any(_parallel(s) for s in _all(steps)):
+        if not any(is_parallel(s) for s in all_steps(steps)):
             raise Declined("the loop keeps its order and nothing in it can be spread over threads", loop.line)
         return [HostLoop(loop, tuple(steps), tuple(t for t in tests if isinstance(t, Fetch)))]
-
-
-def nest_of(loop: ir.For) -> Nest:
-    """The deepest perfect nest that starts at a loop; declarations may stand between its loops."""
-    levels: list[Level] = []
-    current = loop
-    while True:
-        prefix: list[ir.Stmt] = []
-        rest = list(current.body)
-        while rest and isinstance(rest[0], ir.Declare | ir.Point) and _pure_declaration(rest[0]):
-            prefix.append(rest.pop(0))
-        header = replace(current, body=())
-        names = {s.name for s in prefix if isinstance(s, ir.Declare | ir.Point)}
-        if len(rest) != 1 or not isinstance(rest[0], ir.For):
-            return Nest((*levels, Level(header)), current.body)
-        inner = rest[0]
-        if names & stored_scalars((inner,)) or _own_break(inner.body) or _own_continue(current.body):
-            return Nest((*levels, Level(header)), current.body)
-        levels.append(Level(header, tuple(prefix)))
-        current = inner
-
-
-def _pure_declaration(statement: ir.Stmt) -> bool:
-    if isinstance(statement, ir.Declare):
-        return not statement.dims
-    return isinstance(statement, ir.Point) and statement.declares and statement.source is not None
-
-
-def _sunk(domain: Domain, whole: Domain) -> Domain:
-    free = tuple(dict.fromkeys((*domain.free, *whole.free)))
-    return Domain(whole.dims, free, tuple(dict.fromkeys((*domain.constraints, *whole.constraints))))
-
-
-def _symbols(entry: ir.Function) -> dict[str, Symbol]:
-    symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in entry.params}
-    for table in entry.tables:
-        dims = tuple(ir.Const(d, ir.INT) for d in table.dims)
-        symbols[table.name] = Symbol(table.name, table.type, True, True, dims)
-    if entry.returns is not None:
-        symbols[RESULT] = Symbol(RESULT, entry.returns, True)
-    for node in ir.walk(*entry.body):
-        if isinstance(node, ir.Declare):
-            symbols[node.name] = Symbol(node.name, node.type, bool(node.dims), False, node.dims)
-        elif isinstance(node, ir.Point):
-            if node.declares:
-                symbols[node.name] = Symbol(node.name, node.type, True, node.const)
-        elif isinstance(node, ir.Allocate):
-            symbols[node.name] = Symbol(node.name, node.type, True)
-        elif isinstance(node, ir.For):
-            symbols.setdefault(node.variable, Symbol(node.variable, node.type))
-    return symbols
-
-
-def _all(steps: Sequence[Step]) -> list[Step]:
-    found: list[Step] = []
-    for step in steps:
-        found.append(step)
-        if isinstance(step, HostLoop):
-            found += _all(step.steps)
-        elif isinstance(step, HostBranch):
-            found += _all((*step.then, *step.otherwise))
-    return found
-
-
-def _parallel(step: Step) -> bool:
-    return not isinstance(step, HostStatement | HostLoop | HostBranch | ScalarWork | Finish | Fetch)
-
-
-def _has_loop(statement: ir.Stmt) -> bool:
-    return any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill | ir.Allocate) for n in ir.walk(statement))
-
-
-def _jumps(statement: ir.Stmt) -> bool:
-    return any(isinstance(n, ir.Return | ir.Break | ir.Continue) for n in ir.walk(statement))
-
-
-def _returns(statements: Sequence[ir.Stmt]) -> bool:
-    return bool(statements) and isinstance(statements[-1], ir.Return)
-
-
-def _own(body: Sequence[ir.Stmt], kind: type) -> bool:
-    for statement in body:
-        if isinstance(statement, kind):
-            return True
-        if isinstance(statement, ir.If) and _own((*statement.then, *statement.otherwise), kind):
-            return True
-    return False
-
-
-def _own_break(body: Sequence[ir.Stmt]) -> bool:
-    return _own(body, ir.Break)
-
-
-def _leaves_early(body: Sequence[ir.Stmt]) -> bool:
-    return _own_break(body) or any(isinstance(n, ir.Return) for n in ir.walk(*body))
-
-
-def _own_continue(body: Sequence[ir.Stmt]) -> bool:
-    return _own(body, ir.Continue)
-
-
-def _loop_variables(body: Sequence[ir.Stmt]) -> set[str]:
-    return {n.variable for n in ir.walk(*body) if isinstance(n, ir.For)}
-
-
-def _moved(body: Sequence[ir.Stmt], name: str) -> bool:
-    return any(isinstance(n, ir.Point) and n.name == name and not n.declares for n in ir.walk(*body))
-
-
-def _known(value: ir.Expr) -> int | float | None:
-    while isinstance(value, ir.Cast):
-        value = value.operand
-    return value.value if isinstance(value, ir.Const) else None
-
-
-def _declared_by(nest: Nest) -> frozenset[str]:
-    return frozenset(level.variable for level in nest.levels if level.loop.declared)
-
-
-def _grows(nest: Nest, chosen: Sequence[str]) -> bool:
-    """Whether the number of threads grows with the input, or nothing in the nest does."""
-    loops = [nest.level(v).loop for v in chosen]
-    if any(_known(loop.bound) is None or _known(loop.start) is None for loop in loops):
-        return True
-    others = [n for n in ir.walk(nest.rebuilt()) if isinstance(n, ir.For | ir.While)]
-    return bool(loops) and all(
-        isinstance(n, ir.For) and _known(n.bound) is not None and _known(n.start) is not None for n in others
-    )
 
 
 def _merged(steps: list[Step]) -> list[Step]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.accesses import bare, same, update_of
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.lower import assigned
+from cudaperf_agent.tasks.lower_loops import assigned
 from cudaperf_agent.tasks.model import CType, TypeKind
 
 

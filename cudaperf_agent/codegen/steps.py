@@ -9,6 +9,9 @@ from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import CType
 
+RESULT = "result"
+"""Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -101,6 +104,23 @@ class HostBranch:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPart:
+    """A statement of a parallel loop's body, as the lanes of a warp run it (see `codegen.rows`).
+
+    Attributes:
+        statement: The statement.
+        who: ``loop``: the lanes share its iterations; ``all``: every lane; ``one``: the first lane.
+        reductions: For a loop: what its iterations combine into.
+        stores: For a loop: it stores to memory.
+    """
+
+    statement: ir.Stmt
+    who: str
+    reductions: tuple[Reduction, ...] = ()
+    stores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Parallel:
     """A launch over some loops of a nest; the others run inside each thread, in order.
 
@@ -109,12 +129,14 @@ class Parallel:
         mapped: Loop variables over which threads are spread, outermost first, at most three.
         atomic: Buffers whose updates need atomics.
         stored: Buffers that are stored to.
+        rows: The body's parts where a warp can share one iteration of a single mapped loop; ``()`` elsewhere.
     """
 
     nest: Nest
     mapped: tuple[str, ...]
     atomic: frozenset[str]
     stored: frozenset[str]
+    rows: tuple[RowPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +193,7 @@ class Plan:
         symbols: Every variable by name.
         device_scalars: Scalars that live in device memory.
         roots: Buffer that each pointer made outside kernels points into.
+        extents: Elements of the buffers whose size is a constant.
     """
 
     module: ir.Module
@@ -178,6 +201,7 @@ class Plan:
     symbols: dict[str, Symbol]
     device_scalars: frozenset[str]
     roots: dict[str, str]
+    extents: dict[str, int]
 
 
 class Declined(Exception):

@@ -18,15 +18,15 @@ class Strategy:
         grid_stride: At most this many blocks per launch over one loop, each thread striding over the rest; 0 for one
             thread per iteration.
         unroll: Factor for counted innermost loops inside threads; 0 leaves it to the compiler.
-        rows: ``warp`` or ``block``: one per iteration of a one-dimensional launch, its threads sharing the
-            reductions and independent loops inside; empty for one thread each.
+        rows: ``warp``: one per iteration of a launch over one loop, its lanes sharing the loops inside; empty for one
+            thread each.
         tree: Combine the partial results of a reduction within a block by warp shuffles instead of through global
             memory.
         items: Iterations per thread that a reduction aims at.
         tiled: Stage what neighbouring threads share in shared memory, where the nest has a form known for it.
         privatised: Histogram counts are gathered per block in shared memory first.
-        vector: Elements per thread moved as one aligned access, where the buffers are aligned at run time; 0 for
-            single elements.
+        needs: What the strategy is about: ``tiled``, ``privatised``, ``rows``, ``tree`` or ``stride``. Where the plan
+            has no place for it there is no such variant.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Strategy:
     items: int = 1
     tiled: bool = False
     privatised: bool = False
-    vector: int = 0
+    needs: str = ""
 
     @property
     def parameters(self) -> dict[str, int | str]:
         """The numbers of the strategy, for reports."""
         return {
             "block": self.block, "tile_x": self.tile[0], "tile_y": self.tile[1], "unroll": self.unroll,
-            "items": self.items, "grid_stride": self.grid_stride, "vector": self.vector,
+            "items": self.items, "grid_stride": self.grid_stride,
         }  # fmt: skip
 
 

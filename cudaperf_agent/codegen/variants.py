@@ -54,6 +54,45 @@ class Generation:
         return next((v for v in self.variants if v.naive), None)
 
 
+STRATEGIES = (
+    Strategy("tiled", "Tiles of rows and columns in shared memory.", restrict=True, tiled=True, needs="tiled"),
+    Strategy(
+        "privatised",
+        "Counts are gathered per block in shared memory.",
+        restrict=True,
+        privatised=True,
+        needs="privatised",
+    ),
+    Strategy(
+        "warp_rows", "One warp per row, lanes share its loops.", restrict=True, rows="warp", tree=True, needs="rows"
+    ),
+    Strategy(
+        "warp_rows128", "One warp per row, four rows a block.", block=128, restrict=True, rows="warp", needs="rows"
+    ),
+    Strategy(
+        "tree",
+        "Partial results by warp shuffles, eight items a thread.",
+        restrict=True,
+        tree=True,
+        items=8,
+        needs="tree",
+    ),
+    Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
+    Strategy(
+        "grid_stride",
+        "At most 1056 blocks, threads stride over the rest.",
+        restrict=True,
+        grid_stride=1056,
+        needs="stride",
+    ),
+    Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
+    Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
+    Strategy("square", "Square blocks of 16 by 16 threads.", tile=(16, 16), restrict=True),
+    Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
+)
+"""What is tried on every plan, the likely fastest first."""
+
+
 def generate(task: Task) -> Generation:
     """All variants of a task.
 
@@ -70,20 +109,8 @@ def generate(task: Task) -> Generation:
     except Declined as stop:
         return Generation(declined=Decline(stop.reason, stop.line))
     naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
-    others = _distinct(task, plan, naive, strategies(plan))
+    others = _distinct(task, plan, naive, STRATEGIES)
     return Generation((*others, naive))
-
-
-def strategies(plan: Plan) -> Sequence[Strategy]:
-    """Strategies worth trying on a plan, the likely fastest first."""
-    return (
-        Strategy("tree", "Partial results are combined by warp shuffles.", restrict=True, tree=True, items=8),
-        Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
-        Strategy("grid_stride", "At most 1056 blocks, threads stride over the rest.", restrict=True, grid_stride=1056),
-        Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
-        Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
-        Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
-    )
 
 
 def _distinct(task: Task, plan: Plan, naive: Variant, candidates: Sequence[Strategy]) -> list[Variant]:

@@ -16,7 +16,7 @@ from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.oracle import Oracle
-from cudaperf_agent.tasks.sizes import integers
+from cudaperf_agent.tasks.sizes import count_of, integers
 from cudaperf_agent.tasks.stub import native_arguments
 
 _FIRST_SIZE = 64
@@ -49,6 +49,9 @@ async def timed_case(task: Task, native: Baseline, config: TimingConfig, wrap: W
     chosen: Case | None = None
     for doubling in range(_DOUBLINGS):
         sizes = {n: min(_FIRST_SIZE << doubling, c) if c else _FIRST_SIZE << doubling for n, c in ceilings.items()}
+        # Counted before anything of that size is made.
+        if max((count_of(e, sizes) or 0 for e in known.extents), default=0) > config.size_bytes and chosen is not None:
+            break
         try:
             case = await asyncio.to_thread(sized_case, task, sizes, 0)
         except InputRefused:

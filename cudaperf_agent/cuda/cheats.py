@@ -56,7 +56,7 @@ class GrowthRule:
 
     wide: int = 2048
     elements: int = 512
-    probes: tuple[int, ...] = (1 << 10, 1 << 12, 1 << 14, 1 << 16)
+    probes: tuple[int, ...] = (600, 2500, 10_000, 65_536)
     probe_elements: int = 1 << 20
     probe_seconds: float = 3.0
 

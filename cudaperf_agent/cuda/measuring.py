@@ -11,6 +11,7 @@ from cudaperf_agent.cuda.baselines import Baseline, make_contents, time_referenc
 from cudaperf_agent.cuda.building import Built
 from cudaperf_agent.cuda.compile import compile_cuda
 from cudaperf_agent.cuda.measure import C_ONE_CORE, Baselines, Stopwatch, measured_verdict
+from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.timing import Contents
 from cudaperf_agent.cuda.verdict import Verdict
@@ -65,7 +66,7 @@ class Measuring:
         if made.artefact is None:
             raise BackendUnavailable(f"the timer does not compile: {made.diagnostics[0].message}")
         l2_bytes = place.gpu.l2_bytes if place.gpu else 0
-        return Stopwatch(made.artefact, place.config.timing, l2_bytes, place.sandbox.for_gpu().wrap)
+        return Stopwatch(made.artefact, place.config.timing, l2_bytes, place.sandbox.for_gpu().wrap, gpu_environment())
 
     async def _make_contents(self, task: Task) -> Contents:
         config, wrap = self._place.config.timing, self._place.sandbox.wrap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,12 @@ from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.program import run_program
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
-_ENVIRONMENT = {"CUDA_CACHE_DISABLE": "1", "CUDA_LAUNCH_BLOCKING": "0"}
+
+def gpu_environment() -> dict[str, str]:
+    """Variables of every process on the GPU: no compilation behind our back, the driver's library found as by us."""
+    found = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
+    library_path = os.environ.get("LD_LIBRARY_PATH")
+    return {**found, "LD_LIBRARY_PATH": library_path} if library_path else found
 
 
 async def run_on_gpu(
@@ -26,7 +32,7 @@ async def run_on_gpu(
     if task.mode == "program":
         runs: list[CaseRun] = []
         for case in cases:
-            child = await run_program(artefact, case, wrap=wrap, limits=limits, env=_ENVIRONMENT)
+            child = await run_program(artefact, case, wrap=wrap, limits=limits, env=gpu_environment())
             if child.timed_out or child.out_of_memory or child.returncode < 0:
                 return CaseRuns(tuple(runs), None, child)
             runs.append(CaseRun({"stdout": np.frombuffer(child.stdout, np.uint8)}, child.seconds))
@@ -35,7 +41,7 @@ async def run_on_gpu(
         artefact,
         [native_arguments(task, case, fill=plan.fill) for case in cases],
         limits=limits,
-        env=_ENVIRONMENT,
+        env=gpu_environment(),
         wrap=wrap,
     )
     found = [

@@ -100,8 +100,6 @@ class TimedProcess:
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "HOME": str(self._folder),
             "TMPDIR": str(self._folder),
-            "CUDA_MODULE_LOADING": "EAGER",
-            "CUDA_CACHE_DISABLE": "1",
             "OMP_NUM_THREADS": "1",
             "LC_ALL": "C",
         }

@@ -15,7 +15,7 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
-from cudaperf_agent.tasks.sizes import integers
+from cudaperf_agent.tasks.sizes import count_of, integers
 
 # An output byte pattern that is a NaN and −1, and one that is neither: what is left unwritten cannot pass twice.
 FIRST_POISON, SECOND_POISON = 0xFF, 0x5A
@@ -96,19 +96,23 @@ async def _probed(task: Task, suite: Suite, run: Run) -> list[CaseLaunches]:
 def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     if task.mode == "program":
         return []
-    names = integers(task).sizes
-    bases = [{n: int(c.values[n]) for n in names} for c in suite.cases]
-    # Small, but with something to do: the least sizes that are all above zero.
+    known = integers(task)
+    bases = [{n: int(c.values[n]) for n in known.sizes} for c in suite.cases]
+    # Small, but with something to do: the least sizes that are all above one. What only counts iterations is one.
     usable = sorted((b for b in bases if all(v > 1 for v in b.values())), key=lambda b: sum(b.values()))
-    if not names or not usable:
+    if not known.sizes or not usable:
         return []
     found: list[Case] = []
     for value in GROWTH.probes:
-        for name in names:
-            with contextlib.suppress(InputRefused):
-                case = sized_case(task, {**usable[0], name: value}, 0)
-                if max((v.size for v in case.values.values()), default=0) <= GROWTH.probe_elements:
-                    found.append(case)
+        wishes = [{**usable[0], name: value} for name in known.sizes]
+        if len(known.sizes) > 1:
+            wishes.append(dict.fromkeys(known.sizes, value))
+        for wish in wishes:
+            sizes = {**dict.fromkeys(known.counts, 1), **wish}
+            # Counted before anything of that size is made.
+            if max((count_of(e, sizes) or 0 for e in known.extents), default=0) <= GROWTH.probe_elements:
+                with contextlib.suppress(InputRefused):
+                    found.append(sized_case(task, sizes, 0))
     return found
 
 

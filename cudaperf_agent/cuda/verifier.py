@@ -107,7 +107,7 @@ class Verifier:
             verdict,
             form=known.form,
             diagnostics=known.diagnostics,
-            profile=known.profile,
+            profile={**known.profile, "cases": {"hidden": hidden, "seed": self.place.config.seed}},
             backend=self.backend,
             device=self.place.device,
             seconds={**known.seconds, "test": clock() - started},

@@ -22,7 +22,7 @@ Kind = Literal["bubblewrap", "unshare", "setpriv", "none"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt", "/nix/store")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
-_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "LANG", "TZ")
+_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("LC_", "OMP_", "GOMP_", "CUDAPERF_EMULATOR_", "CUDA_")
 _PATH_PREFIXES = ("-I", "-L", "-B", "-isystem", "-include", "-Xcompiler=", "-ccbin=", "-Wl,-rpath,")
 _UNSHARED = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
@@ -74,8 +74,9 @@ class Sandbox:
     limits: SandboxLimits = SandboxLimits()
 
     def for_gpu(self) -> Sandbox:
-        """The same with the GPU visible."""
-        return replace(self, gpu=True)
+        """The same with the GPU visible, and the folders where the driver's library may lie."""
+        folders = [Path(f) for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f.startswith("/")]
+        return replace(self.reading(*(f for f in folders if f.is_dir())), gpu=True)
 
     def reading(self, *paths: Path) -> Sandbox:
         """The same with more to read."""

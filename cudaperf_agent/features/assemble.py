@@ -71,7 +71,7 @@ def assemble(
     accesses = tuple(a for k in kernels for a in k.accesses)
     outside = [a for a in accesses if a.space == "global"]
     evidence = [*host.evidence, *(e for k in kernels for e in k.evidence), *map(_access_evidence, outside)]
-    evidence += [_launch_evidence(site) for site in launches]
+    evidence += [e for site in launches for e in _launch_evidence(site)]
     operations = 0
     for kernel in kernels:
         for (line, column), count in sorted(kernel.operations.items()):
@@ -130,7 +130,11 @@ def _access_evidence(access: Access) -> Evidence:
     )
 
 
-def _launch_evidence(launch: Launch) -> Evidence:
+def _launch_evidence(launch: Launch) -> list[Evidence]:
     threads = launch.threads
     detail = f"block of {threads}" if threads is not None else "block only known at run time"
-    return Evidence("kernels", launch.line, launch.column, launch.text, 1.0, 1.0, detail, launch.kernel)
+    values = {"occ": block_score(threads), "kernels": 1.0, "tpb": float(threads or 0)}
+    return [
+        Evidence(name, launch.line, launch.column, launch.text, 1.0, value, detail, launch.kernel)
+        for name, value in values.items()
+    ]

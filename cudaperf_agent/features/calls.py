@@ -6,8 +6,8 @@ from cudaperf_agent.features import builtin_calls
 from cudaperf_agent.features.clang_cuda import Node
 from cudaperf_agent.features.cursor_kinds import K
 from cudaperf_agent.features.environment import stripped
-from cudaperf_agent.features.expressions import Evaluator
-from cudaperf_agent.features.functions import Definition, arguments_of
+from cudaperf_agent.features.expressions import ARITHMETIC, Evaluator
+from cudaperf_agent.features.functions import Definition, arguments_of, is_operator_of_class, parameters_of
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.features.recorder import LaunchSite
 from cudaperf_agent.features.symbolic import ANY_THREAD, ONE, ZERO, Poly, number
@@ -48,7 +48,9 @@ class CallEvaluator(Evaluator):
         name = node.spelling
         if callee is not None and callee.kind == K.CONSTRUCTOR:
             return self._construct(node, name, callee)
-        arguments = arguments_of(node)
+        if name == "operator=" and is_operator_of_class(node):  # a struct is copied as a whole
+            return self._operator(node, "=")
+        arguments = parameters_of(node)
         known = self._cuda_call(node, name, arguments, callee)
         if known is not None:
             return known
@@ -60,15 +62,33 @@ class CallEvaluator(Evaluator):
             held = self.value(children[0]) if children else Other()
             if isinstance(held, Function):
                 target = held.node
-                arguments = arguments[1:]
         definition = self.definitions.of(target) if target is not None else None
         if definition is not None and len(self.frames) < self.budget.limits.inline_depth:
             if any(f is definition for f in self.frames):
                 self.recorder.gap(ORDER, f"recursion in {definition.name} is not followed", node)
             else:
                 return self._inline(node, definition, arguments, callee)
+        if name.startswith("operator") and definition is None:
+            return self._operator(node, name.removeprefix("operator"))
         values = [self.value(a) for a in arguments if a is not None]
         return self.builtin_value(name, node, values)
+
+    def _operator(self, node: Node, symbol: str) -> Value:
+        """An operator that is no function of the source: a struct's assignment, arithmetic of half precision."""
+        given = [a for a in arguments_of(node) if a is not None]
+        assigns = symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">=")
+        if not assigns or len(given) != 2:
+            values = [self.value(a) for a in given]
+            if symbol in ARITHMETIC:
+                self.count(node, 1, node.type().sort)
+            return self.builtin_value("", node, values)
+        new = self.value(given[1])
+        where = self.place(given[0])
+        if symbol != "=":
+            self.load(given[0], where)
+            self.count(node, 1, given[0].type().sort)
+        self.store(given[0], where, new)
+        return new
 
     def _cuda_call(self, node: Node, name: str, arguments: list[Node | None], callee: Node | None) -> Value | None:
         if callee is not None and callee.unit.in_source(callee.cursor):
@@ -214,11 +234,8 @@ class CallEvaluator(Evaluator):
             self.uncounted -= quiet
         owner: Value = Other()
         if callee is not None and callee.kind == K.METHOD and node.children and node.children[0].children:
-            if node.children[0].kind == K.MEMBER_REF:
-                base = node.children[0].children[0]
-                owner = self._owner(base)
-            elif not isinstance(self.variables.get(0), Function):
-                owner = self._owner(node.children[0])
+            first = node.children[0]
+            owner = self._owner(first if is_operator_of_class(node) else first.children[0])
         self.variables.update(bound)
         self.frames.append(definition)
         self.this.append(owner)

@@ -21,7 +21,7 @@ from cudaperf_agent.features.values import (
     mask_of,
 )
 
-_ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"})
+ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"})
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 
 
@@ -118,7 +118,7 @@ class Evaluator(Environment):
                 return number(int(bool(a.constant)))
             return self.space.binary(operator, a, self.integer(self.value(right)))
         first, second = self.value(left), self.value(right)
-        if operator in _ARITHMETIC:
+        if operator in ARITHMETIC:
             self.count(node, 1, kind.sort)
         return self.combine(operator, first, second)
 

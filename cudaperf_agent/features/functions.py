@@ -149,7 +149,7 @@ class Definitions:
         definition = self.of(callee)
         if definition is None:
             return []
-        arguments = arguments_of(call)
+        arguments = parameters_of(call)
         return [a for p, a in zip(definition.parameters, arguments, strict=False) if a and p.key in definition.index]
 
 
@@ -170,6 +170,20 @@ def arguments_of(call: Node) -> list[Node | None]:
         return []
     shown = {c.cursor.data[1]: c for c in call.children}
     return [shown.get(clang.clang_Cursor_getArgument(call.cursor, i).data[1]) for i in range(count)]
+
+
+def parameters_of(call: Node) -> list[Node | None]:
+    """The arguments of a call that go to parameters: without the object that an operator of a class has among them."""
+    arguments = arguments_of(call)
+    return arguments[1:] if is_operator_of_class(call) else arguments
+
+
+def is_operator_of_class(call: Node) -> bool:
+    """Whether a call is written as an operator and means a member function."""
+    callee = call.referenced
+    if callee is None or callee.kind != K.METHOD or not call.spelling.startswith("operator"):
+        return False
+    return not call.children or call.children[0].kind != K.MEMBER_REF
 
 
 def assignments(node: Node) -> list[Assignment]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cudaperf_agent.features.symbolic import Atom, Poly, Space, X, Y, Z, evaluate
+from cudaperf_agent.features.sampling import evaluate
+from cudaperf_agent.features.symbolic import Atom, Poly, Space, X, Y, Z
 
 WARP = 32
 _DRAWS = 3

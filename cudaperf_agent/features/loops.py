@@ -73,7 +73,7 @@ class LoopWalker(CallEvaluator):
         if test is not None:
             changes += assignments(test)
         entry = {c.key: self.variables[c.key] for c in changes if c.key in self.variables}
-        self._carry(changes, entry, node)
+        moving = self._carry(changes, entry, node)
         self.depth += 1
         condition: Value = Other()
         if test is not None and not tested_last:
@@ -88,7 +88,9 @@ class LoopWalker(CallEvaluator):
             self.branch(node, condition, "a loop whose length differs between threads")
         self.depth -= 1
         after, self.variables = self.variables, before
-        self.merge_into({k: v for k, v in after.items() if k in entry}, mask_of(condition))
+        if mask_of(condition) or any(n.kind == K.BREAK for n in body.walk()):
+            moving = frozenset()
+        self.merge_into({k: v for k, v in after.items() if k in entry and k not in moving}, mask_of(condition))
         endless = test is None and not known_range and outcome == RETURNS
         return RETURNS if endless else FALLS
 
@@ -101,8 +103,9 @@ class LoopWalker(CallEvaluator):
         self.uncounted -= 1
         return isinstance(found, Poly) and found.constant == 0
 
-    def _carry(self, changes: list[Assignment], entry: dict[int, Binding], node: Node) -> None:
-        """Give every variable that the loop changes its value in some later round."""
+    def _carry(self, changes: list[Assignment], entry: dict[int, Binding], node: Node) -> frozenset[int]:
+        """Give every variable that the loop changes its value in some round; tell which move by a step per round."""
+        moving: set[int] = set()
         by_key: dict[int, list[Assignment]] = {}
         for change in changes:
             if change.key in entry:
@@ -122,6 +125,7 @@ class LoopWalker(CallEvaluator):
                     rounds = self.space.fresh(f"round@{node.place().line}", "loop", 0, low=0)
                 moved = stride.times(rounds)
                 if moved is not None:
+                    moving.add(key)
                     if isinstance(old, Poly):
                         self.variables[key] = old + moved
                     elif isinstance(old, Pointer):
@@ -135,6 +139,7 @@ class LoopWalker(CallEvaluator):
                 self.variables[key] = Pointer(old.space, old.root, self.space.fresh("varies", "unknown", mask))
             else:
                 self.variables[key] = Other(mask, True)
+        return frozenset(moving)
 
     def _stride_of(self, own: list[Assignment], by_key: dict[int, list[Assignment]], key: int) -> Poly | None:
         """What one round adds to a variable, if that is the same in every round."""

@@ -52,11 +52,13 @@ def sort_functions(unit: Unit) -> Functions:
 def find_entries(functions: Functions, names: Iterable[str] = ()) -> tuple[Node, ...]:
     """The host functions that a caller can reach.
 
-    In this order: those named; ``NAME_device``; what a PyTorch binding names; ``main``; functions of external linkage
-    that no other function of the source mentions; all of external linkage.
+    In this order: those named (``NAME`` only where there is no ``NAME_device``, which is what a harness calls);
+    ``NAME_device``; what a PyTorch binding names; ``main``; functions of external linkage that no other function of the
+    source mentions; all of external linkage.
     """
     by_name = {f.spelling: f for f in functions.host}
-    named = [by_name[n] for n in names if n in by_name]
+    wanted = set(names)
+    named = [by_name[n] for n in names if n in by_name and not {n + _DEVICE_SUFFIX} & wanted & by_name.keys()]
     if named:
         return tuple(named)
     device = [f for f in functions.host if f.spelling.endswith(_DEVICE_SUFFIX) and not _is_static(f)]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 X, Y, Z = 1, 2, 4
 """Bits of a mask: along which dimension of the thread index a value may vary."""
 ANY_THREAD = X | Y | Z
 _MOST_TERMS = 48
 _LONGEST_NAME = 80
-_WRAP = 1 << 64
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 
 
@@ -350,66 +347,3 @@ def _decide(operator: str, difference: Poly) -> int | None:
     elif (high is not None and high < 0) or (low is not None and low > 0):
         return int(operator == "!=")
     return None
-
-
-def evaluate(value: Poly, given: Mapping[Atom, Any], lanes: int) -> Any:
-    """The value for every lane as an ``int64`` array.
-
-    Args:
-        value: What to evaluate.
-        given: Arrays or numbers for atoms that are no formulas.
-        lanes: Length of the arrays.
-    """
-    return _Evaluation(given, lanes).poly(value)
-
-
-class _Evaluation:
-    """Evaluates polynomials; a formula that occurs more than once is computed once."""
-
-    def __init__(self, given: Mapping[Atom, Any], lanes: int) -> None:
-        self._given = given
-        self._lanes = lanes
-        self._formulas: dict[int, Any] = {}
-
-    def poly(self, value: Poly) -> Any:
-        total = np.zeros(self._lanes, dtype=np.int64)
-        for monomial, c in value.terms.items():
-            product: Any = np.int64(c % _WRAP - (_WRAP if c % _WRAP >= _WRAP // 2 else 0))
-            for atom in monomial:
-                product = product * (self._formula(atom) if atom.operator else self._given[atom])
-            total = total + product
-        return total
-
-    def _formula(self, atom: Atom) -> Any:
-        known = self._formulas.get(atom.serial)
-        if known is None:
-            known = _apply(atom.operator, [self.poly(a) for a in atom.arguments])
-            self._formulas[atom.serial] = known
-        return known
-
-
-def _apply(operator: str, values: list[Any]) -> Any:
-    a = values[0]
-    if operator == "!":
-        return (a == 0).astype(np.int64)
-    if operator == "?:":
-        return np.where(a != 0, values[1], values[2])
-    b = values[1]
-    if operator in ("/", "%"):
-        b = np.where(b == 0, 1, b)
-        return a // b if operator == "/" else a % b
-    if operator in ("<<", ">>"):
-        b = np.clip(b, 0, 31)
-        return a << b if operator == "<<" else a >> b
-    if operator == "&&":
-        return ((a != 0) & (b != 0)).astype(np.int64)
-    if operator == "||":
-        return ((a != 0) | (b != 0)).astype(np.int64)
-    return _UFUNCS[operator](a, b).astype(np.int64)
-
-
-_UFUNCS: dict[str, Any] = {
-    "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "min": np.minimum,
-    "max": np.maximum, "<": np.less, ">": np.greater, "<=": np.less_equal, ">=": np.greater_equal,
-    "==": np.equal, "!=": np.not_equal,
-}  # fmt: skip

@@ -50,6 +50,8 @@ class BudgetConfig:
         integer_factor: Mismatches allowed per element on which the builds disagree.
         integer_share: Largest share of mismatching integers.
         integer_floor: Mismatches allowed in a small output, on elements that rounding decides.
+        large: Elements above which the widened values themselves are not kept, to save memory; their distance from
+            the C's is then part of the allowance.
         sane: Widened values further from the C than this share of the deviation are not trusted …
         sane_share: … if that many elements are.
     """
@@ -65,6 +67,7 @@ class BudgetConfig:
     integer_factor: float = 2.0
     integer_share: float = 0.01
     integer_floor: int = 2
+    large: int = 1 << 20
     sane: float = 0.05
     sane_share: float = 0.2
 
@@ -205,7 +208,9 @@ def float_part(
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
         wide, moved = None, ()
-    truth = plain.astype(np.longdouble) if wide is None else wide.astype(np.longdouble)
+    # double is wide enough for the errors of floats, and many times as fast
+    working: type[np.floating[Any]] = np.float64 if plain.dtype.itemsize <= 4 else np.longdouble
+    truth: Value = (plain if wide is None else wide).astype(working)
     info = np.finfo(plain.dtype)
     unit = float(info.eps)
     with np.errstate(all="ignore"):
@@ -222,7 +227,11 @@ def float_part(
     differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
     undecided = tuple(nearest) if differ else ()
     allowed = np.minimum(allowed, np.finfo(np.float64).max).astype(np.float64)
-    others = () if wide is None else (wide,)
+    with np.errstate(all="ignore"):
+        others = () if wide is None else (wide.astype(plain.dtype),)  # what is lost is less than one unit of many
+        if plain.size > config.large and wide is not None:
+            apart = np.abs(plain.astype(working) - truth)
+            allowed, others = allowed + np.where(np.isfinite(apart), apart, 0).astype(np.float64), ()
     return Part(own.path, plain, allowed, others, undecided=undecided, share=config.cap)
 
 
@@ -255,10 +264,10 @@ def _integer_part(own: Leaf, others: Sequence[Value], rounded: Sequence[Value], 
 
 def _largest(builds: Sequence[Value], truth: Value) -> Any:
     """The largest distance of any build from the truth, per element; where either is not finite it counts as none."""
-    worst = np.zeros(truth.shape, np.longdouble)
+    worst = np.zeros(truth.shape, truth.dtype)
     for build in builds:
         if build.shape == truth.shape:
-            error = np.abs(build.astype(np.longdouble) - truth)
+            error = np.abs(build.astype(truth.dtype) - truth)
             worst = np.maximum(worst, np.where(np.isfinite(error), error, 0))
     return worst
 

@@ -60,13 +60,18 @@ def sized_case(task: Task, sizes: Mapping[str, int], seed: int) -> Case:
     """
     known = integers(task)
     rng = np.random.default_rng([seed, 2, 0])
-    counts = {}
+    counts: Sizes = {}
     for name in (*known.sizes, *known.counts):
         bounds = bounds_of(known.ranges[name], sizes) or Bounds()
         counts[name] = int(min(bounds.high if bounds.high is not None else PLAN.count, PLAN.count))
     chosen = {**counts, **sizes}
     profile = VISIBLE_PROFILES[int(rng.integers(0, 2))]
-    case = _case(task, chosen, profile, (seed, 2, 0), usage(task), tuple(chosen))
+    if task.mode == "program":
+        from cudaperf_agent.tasks.program import sized_input
+
+        case = sized_input(task, chosen, profile, seed)
+    else:
+        case = _case(task, chosen, profile, (seed, 2, 0), usage(task), tuple(chosen))
     if case is None:
         raise InputRefused(
             f"the sizes {dict(sizes)} are not legal for {task.name}", where=f"{task.path}:{task.first_line}"
@@ -135,11 +140,13 @@ def _value(
         return None
     elements = [drawn[b] for b in found.compared.get(parameter.name, ()) if b in drawn and drawn[b].size]
     if elements and rng.random() < 0.5:
-        candidates = elements[0].reshape(-1)
-        if candidates.dtype == parameter.type.dtype:
+        candidates = elements[int(rng.integers(0, len(elements)))].reshape(-1)
+        if candidates.dtype.names is None:
             picked = candidates[int(rng.integers(0, candidates.size))]
-            if (bounds.low is None or picked >= bounds.low) and (bounds.high is None or picked <= bounds.high):
-                return np.array(picked, parameter.type.dtype)
+            own = np.array(picked).astype(parameter.type.dtype)
+            inside = (bounds.low is None or own >= bounds.low) and (bounds.high is None or own <= bounds.high)
+            if inside and own == picked:
+                return own
     return np.asarray(draw(parameter.type, 1, bounds, profile, rng)).reshape(())
 
 

@@ -7,6 +7,7 @@ reached here through its own `ctypes` handle.
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -91,13 +92,21 @@ def parse_c(source: str, path: str, include_dirs: Sequence[str] = (), defines: S
     errors = [d for d in unit.diagnostics if d.severity >= Diagnostic.Error]
     if errors:
         # A broken line often has a missing declaration too; what does not parse is said first.
-        raise _refusal(next((d for d in errors if "undeclared function" not in d.spelling), errors[0]), path)
+        raise _refusal(next((d for d in errors if "undeclared function" not in d.spelling), errors[0]), path, source)
     return Unit(source, path, unit.cursor)
 
 
-def _refusal(diagnostic: Any, path: str) -> InputRefused:
+def _refusal(diagnostic: Any, path: str, source: str) -> InputRefused:
     location = diagnostic.location
     file = location.file.name if location.file else path
+    if Path(file).name == "tgmath.h":
+        # The C library's own is written for gcc's builtin; libclang ships none.
+        line = source.count("\n", 0, max(source.find("tgmath.h"), 0)) + 1
+        return InputRefused(
+            "<tgmath.h> cannot be read here",
+            where=f"{path}:{line}",
+            hint="Include <math.h> and call the function of the type, e.g. sqrtf for float.",
+        )
     where = f"{file}:{location.line}:{location.column}"
     message = diagnostic.spelling
     hint = "Mend the line so that a C compiler accepts the file (gcc -std=gnu17 -fsyntax-only FILE), then try again."
@@ -124,7 +133,12 @@ def system_includes() -> tuple[str, ...]:
         )
     # "gcc -E -v" prints the search list on any distribution, cross layouts and musl included.
     shown = subprocess.run(
-        [compiler, "-E", "-v", "-x", "c", "/dev/null"], capture_output=True, text=True, timeout=60, check=False
+        [compiler, "-E", "-v", "-x", "c", "/dev/null"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},  # the list is found by its English heading
     ).stderr
     _, _, rest = shown.partition("#include <...> search starts here:")
     folders = [line.strip() for line in rest.partition("End of search list.")[0].splitlines() if line.strip()]

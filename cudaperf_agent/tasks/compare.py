@@ -95,17 +95,18 @@ def compare_part(part: Part, got: Value) -> PartResult:
         return PartResult(np.inf if count else 0.0, wrong, None)
     with np.errstate(all="ignore"):
         finite = np.isfinite(part.reference)
-        target = part.reference.astype(np.longdouble)
-        errors = np.abs(got.astype(np.longdouble) - target)
+        # Near values subtract exactly in their own type, but floats are compared in double for the ends of their range.
+        working = np.float64 if part.reference.dtype.itemsize <= 8 else np.longdouble
+        errors = np.abs(got.astype(working) - part.reference.astype(working))
         for other in part.others:
-            nearer = np.abs(got.astype(np.longdouble) - other.astype(np.longdouble))
+            nearer = np.abs(got.astype(working) - other.astype(working))
             errors = np.where(np.isfinite(nearer), np.fmin(errors, nearer), errors)
         # Not finite: the very same infinity, or a NaN for a NaN; nothing else, and nowhere else.
         same = (got == part.reference) | (np.isnan(got) & np.isnan(part.reference))
         wrong = np.where(finite, ~np.isfinite(got) | ~(errors <= part.allowed), ~same)
         for other in part.undecided:
             split = np.isfinite(other) != finite
-            near = np.abs(got.astype(np.longdouble) - other.astype(np.longdouble)) <= part.share * np.abs(other)
+            near = np.abs(got.astype(working) - other.astype(working)) <= part.share * np.abs(other)
             alike = np.where(np.isfinite(other), near, (got == other) | (np.isnan(got) & np.isnan(other)))
             wrong &= ~(split & alike)
         ratio = np.where(finite & np.isfinite(got), errors / np.maximum(part.allowed, np.finfo(np.float64).tiny), 0)

@@ -20,9 +20,10 @@ KNOWN_FUNCTIONS = frozenset([*_REAL.split(), *(f"{name}f" for name in _REAL.spli
 # C++ keywords that are names in C, and names that generated code has for itself.
 _RESERVED = """
 alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl concept const_cast constexpr
-decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq
-private protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true try
-typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx blockDim gridDim warpSize stream result scratch
+decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr
+operator or or_eq private protected public reinterpret_cast requires static_assert static_cast template this
+thread_local throw true try typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx blockDim gridDim
+warpSize stream result scratch
 """
 _CPP_WORDS = frozenset(_RESERVED.split())
 _POINTER_KINDS = ("POINTER", "CONSTANTARRAY", "VARIABLEARRAY", "INCOMPLETEARRAY", "DEPENDENTSIZEDARRAY")
@@ -430,7 +431,8 @@ class Expressions:
     def _table(self, declaration: Any, line: int) -> str:
         if declaration.kind.name != "VAR_DECL" or not declaration.semantic_parent.kind.is_translation_unit():
             raise CannotLower(f"the static or unknown variable '{declaration.spelling}' is not supported", line)
-        name, inner, dims = declaration.spelling, declaration.type.get_canonical(), []
+        name: str = declaration.spelling
+        inner, dims = declaration.type.get_canonical(), []
         if name not in self.scope.tables:
             while inner.kind.name == "CONSTANTARRAY":
                 dims.append(inner.element_count)
@@ -444,7 +446,8 @@ class Expressions:
 
 
 def _bare(clang_type: Any) -> str:
-    return str(clang_type.spelling).replace("const ", "").replace("volatile ", "").strip()
+    spelling: str = clang_type.spelling
+    return spelling.replace("const ", "").replace("volatile ", "").strip()
 
 
 def _text(cursor: Any) -> str:

@@ -7,10 +7,8 @@ every one of them, and others that were not used to find it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.cases import case_of_sizes
 from cudaperf_agent.tasks.checked import run_guarded
 from cudaperf_agent.tasks.expr import evaluate, names
+from cudaperf_agent.tasks.fit import SHAPE, Sample, Shape, fit
 from cudaperf_agent.tasks.model import Case, Extent, Origin, Parameter, Task, TypeKind
 from cudaperf_agent.tasks.usage import usage
 from cudaperf_agent.tasks.values import Profile
@@ -32,43 +31,26 @@ class MeasureConfig:
     """How extents are measured.
 
     Attributes:
-        least, points: Fewest and most settings at which the least size is searched for.
+        points: Most settings at which the least size is searched for.
         checks: Further settings in a row at which the fitted expression must hold exactly.
         low, high: Between which the integer scalars are set.
         limit: Elements beyond which a buffer is given up.
         runs: Most runs of the C per setting.
-        coefficient: Largest coefficient of a fitted expression.
-        terms: Most products in it.
+        shape: What a fitted expression may look like.
         profiles: Contents tried at each setting; the largest size counts (a search may end early).
     """
 
-    least: int = 3
     points: int = 6
     checks: int = 4
     low: int = 2
     high: int = 13
     limit: int = 1 << 21
     runs: int = 400
-    coefficient: int = 64
-    terms: int = 3
+    shape: Shape = SHAPE
     profiles: tuple[Profile, ...] = (Profile.POSITIVE, Profile.UNIT, Profile.SHIFTED)
 
 
 MEASURE = MeasureConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class Monomial:
-    """A product of scalars, e.g. ``("n", "n")`` for n²; ``()`` is 1."""
-
-    factors: tuple[str, ...]
-
-    def at(self, point: Mapping[str, int]) -> int:
-        """Its value."""
-        value = 1
-        for name in self.factors:
-            value *= point[name]
-        return value
 
 
 async def measure_extents(task: Task, *, wrap: Wrap | None = None, config: MeasureConfig = MEASURE) -> Task:
@@ -140,7 +122,7 @@ def _explained(
     fitted: dict[str, str] = {}
     lacking: Parameter | None = None
     for parameter in unknown:
-        found = _fit(scalars, [(point, needs[parameter.name]) for point, needs in samples], config)
+        found = fit(scalars, [Sample(point, needs[parameter.name]) for point, needs in samples], config.shape)
         if found is None:
             lacking = lacking or parameter
         else:
@@ -286,58 +268,6 @@ def _with_extents(task: Task, extents: Mapping[str, str]) -> Task:
         parameters=tuple(known(p) for p in task.parameters),
         setup_inputs=tuple(known(p) for p in task.setup_inputs),
     )
-
-
-def _fit(scalars: Sequence[str], samples: Sequence[tuple[Point, int]], config: MeasureConfig) -> str | None:
-    """The expression with the fewest terms that gives every sample exactly, `None` if there is none."""
-    if len(samples) < config.least:
-        return None
-    products = [Monomial(f) for degree in (1, 2, 3) for f in itertools.combinations_with_replacement(scalars, degree)]
-    for terms in range(config.terms + 1):
-        for chosen in itertools.combinations(products, terms):
-            for constant in ((), (Monomial(()),)):
-                basis = (*chosen, *constant)
-                if len(samples) > len(basis):
-                    coefficients = _solve(basis, samples, config)
-                    if coefficients is not None:
-                        return _text(basis, coefficients)
-    return None
-
-
-def _solve(
-    basis: Sequence[Monomial], samples: Sequence[tuple[Point, int]], config: MeasureConfig
-) -> list[Fraction] | None:
-    """Coefficients (small integers or halves) with which `basis` gives every sample, `None` if there are none."""
-    if not basis:
-        return [] if all(need == 0 for _, need in samples) else None
-    matrix = np.array([[m.at(point) for m in basis] for point, _ in samples], dtype=np.float64)
-    needs = np.array([need for _, need in samples], dtype=np.float64)
-    solution, _, rank, _ = np.linalg.lstsq(matrix, needs, rcond=None)
-    if rank < len(basis):
-        return None
-    coefficients = [Fraction(round(2 * float(c)), 2) for c in solution]
-    if any(c == 0 or abs(c) > config.coefficient for c in coefficients):
-        return None
-    for point, need in samples:
-        if sum(c * m.at(point) for c, m in zip(coefficients, basis, strict=True)) != need:
-            return None
-    return coefficients
-
-
-def _text(basis: Sequence[Monomial], coefficients: Sequence[Fraction]) -> str:
-    if not basis:
-        return "0"
-    halves = any(c.denominator == 2 for c in coefficients)
-    pieces: list[str] = []
-    order = sorted(range(len(basis)), key=lambda k: coefficients[k] < 0)
-    for index in order:
-        factor = int(coefficients[index] * (2 if halves else 1))
-        product = "*".join(basis[index].factors)
-        size = abs(factor)
-        body = str(size) if not product else product if size == 1 else f"{size}*{product}"
-        pieces.append(("-" if factor < 0 else "+" if pieces else "") + body)
-    joined = "".join(pieces)
-    return f"({joined})/2" if halves else joined
 
 
 async def _disproved(

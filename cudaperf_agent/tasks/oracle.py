@@ -22,8 +22,10 @@ from cudaperf_agent.tasks.widen import has_floats, widen
 
 __all__ = ["Expected", "ExpectedOutput", "Oracle"]
 
-ORACLE_LIMITS = Limits(seconds=60.0)
+ORACLE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=8 << 30)
+BATCH_BYTES = 64 << 20
 _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
+_FEW_SAMPLES: tuple[Build, ...] = ()
 _MOVES = 2
 _WIDE = ("wide", *(f"moved {number}" for number in range(_MOVES)))
 Outputs = dict[str, Value]
@@ -37,15 +39,24 @@ class Oracle:
         wrap: The sandbox of the child processes.
         limits: Of each child.
         budget: Numbers of the error budget.
+        batch_bytes: Inputs that one child gets at most; a case that is larger has a child of its own, and a budget
+            from fewer builds.
     """
 
     def __init__(
-        self, task: Task, wrap: Wrap | None = None, *, limits: Limits = ORACLE_LIMITS, budget: BudgetConfig = BUDGET
+        self,
+        task: Task,
+        wrap: Wrap | None = None,
+        *,
+        limits: Limits = ORACLE_LIMITS,
+        budget: BudgetConfig = BUDGET,
+        batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self._task = task
         self._wrap = wrap
         self._limits = limits
         self._budget = budget
+        self._batch_bytes = batch_bytes
         self._known: dict[str, Expected] = {}
 
     async def expected(self, cases: Sequence[Case]) -> tuple[Expected, ...]:
@@ -65,11 +76,14 @@ class Oracle:
                     self._task, list(fresh.values()), wrap=self._wrap, limits=self._limits, budget=self._budget
                 )
             else:
-                made = await self._compute(list(fresh.values()))
+                made = []
+                for batch in _batches(list(fresh.values()), self._batch_bytes):
+                    made += await self._compute(batch, thorough=_bytes(batch) <= self._batch_bytes)
             self._known.update(zip(fresh, made, strict=True))
         return tuple(replace(self._known[key], case=case.name) for key, case in zip(keys, cases, strict=True))
 
-    async def _compute(self, cases: list[Case]) -> list[Expected]:
+    async def _compute(self, cases: list[Case], thorough: bool) -> list[Expected]:
+        """Expected values of one batch; where not `thorough` (a large case, for timing), from half as many builds."""
         plain_library = await require_library(self._task, Build.PLAIN)
         plain = await self._run(plain_library, self._task, cases)
         if len(plain) < len(cases):
@@ -80,9 +94,9 @@ class Oracle:
             )
         if not has_floats(self._task):
             return [self._expected(case, out, {}) for case, out in zip(cases, plain, strict=True)]
-        builds = [*_SAMPLES, *((Build.CONTRACTED,) if has_fma() else ())]
+        builds = [*(_SAMPLES if thorough else _FEW_SAMPLES), *((Build.CONTRACTED,) if has_fma() else ())]
         sampled = await asyncio.gather(*(self._sample(b, cases) for b in builds))
-        wide = await self._widened(cases)
+        wide = await self._widened(cases, _MOVES if thorough else 1)
         found: list[dict[str, Outputs]] = [{} for _ in cases]
         for name, outputs in zip((*builds, *_WIDE), (*sampled, *wide), strict=False):
             for index, output in enumerate(outputs):
@@ -93,17 +107,24 @@ class Oracle:
         library = await build_library(self._task, build)
         return [] if isinstance(library, BuildFailure) else await self._run(library, self._task, cases)
 
-    async def _widened(self, cases: list[Case]) -> list[list[Outputs]]:
+    async def _widened(self, cases: list[Case], moves: int) -> list[list[Outputs]]:
         """Outputs of the widened build, then of it (or where there is none, of the plain build) with moved inputs."""
         wide = widen(self._task)
         library = await build_library(wide, Build.WIDE) if wide is not None else None
         if wide is None or library is None or isinstance(library, BuildFailure):
             plain = await require_library(self._task, Build.PLAIN)
-            moved = [await self._run(plain, self._task, self._moved(self._task, cases, k)) for k in range(_MOVES)]
-            return [[], *moved]
+            return [[], *await self._trials(plain, self._task, cases, moves)]
         widened = [widened_case(wide, case) for case in cases]
-        trials = [widened, *(self._moved(wide, widened, k) for k in range(_MOVES))]
-        return [await self._run(library, wide, trial) for trial in trials]
+        return await self._trials(library, wide, widened, moves, unmoved=True)
+
+    async def _trials(
+        self, library: Path, task: Task, cases: list[Case], moves: int, unmoved: bool = False
+    ) -> list[list[Outputs]]:
+        """Outputs of the cases as they are, if wanted, and moved so often; all in one child."""
+        trials = [cases] if unmoved else []
+        trials += [self._moved(task, cases, k) for k in range(moves)]
+        outputs = await self._run(library, task, [case for trial in trials for case in trial])
+        return [outputs[k * len(cases) : (k + 1) * len(cases)] for k in range(len(trials))]
 
     def _moved(self, task: Task, cases: list[Case], number: int) -> list[Case]:
         """The cases with every float input moved by ε of itself: of `double` where the C knows it, else of `float`."""
@@ -150,6 +171,21 @@ class Oracle:
             for name in names
         )
         return Expected(case.name, outputs)
+
+
+def _bytes(cases: Sequence[Case]) -> int:
+    return sum(value.nbytes for case in cases for value in case.values.values())
+
+
+def _batches(cases: list[Case], most: int) -> list[list[Case]]:
+    """Neighbouring cases that together have at most `most` bytes; a larger one is alone."""
+    found: list[list[Case]] = []
+    for case in cases:
+        if found and _bytes(found[-1]) + _bytes([case]) <= most:
+            found[-1].append(case)
+        else:
+            found.append([case])
+    return found
 
 
 def widened_case(wide: Task, case: Case) -> Case:

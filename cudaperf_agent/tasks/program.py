@@ -68,9 +68,9 @@ def _from_clause(task: Task, hidden: bool, seed: int, plan: SizePlan) -> list[Ca
     return cases
 
 
-def sized_input(task: Task, sizes: Sizes, seed: int) -> Case | None:
+def sized_input(task: Task, sizes: Sizes, profile: Profile, seed: int) -> Case | None:
     """A standard input of given sizes, `None` where they are not legal."""
-    text = _input_text(task.stdin, sizes, VISIBLE_PROFILES[0], np.random.default_rng([seed, 2]))
+    text = _input_text(task.stdin, sizes, profile, np.random.default_rng([seed, 2]))
     return None if text is None else Case(" ".join(f"{n}={v}" for n, v in sizes.items()), {}, False, text)
 
 

@@ -120,7 +120,8 @@ def test_an_interruption_ends_in_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(main_module, "app", app)
-    assert cli().code == 130
+    done = cli()
+    assert (done.code, done.err) == (130, "interrupted\n")
 
 
 def test_the_whole_program_runs_on_its_own() -> None:
@@ -152,3 +153,12 @@ def test_shell_completion(shell: str) -> None:
 
 def test_main_returns_rather_than_exits() -> None:
     assert main(["--version"]) == 0
+
+
+def test_a_reader_that_goes_away_is_no_fault() -> None:
+    command = [sys.executable, "-m", "cudaperf_agent.cli.main", "config", "show"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")

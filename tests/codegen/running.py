@@ -28,8 +28,7 @@ class Trouble:
 async def check(
     task: Task, source: str, cases: Sequence[Case], folder: Path, *, oracle: Oracle, order: emulator.Order = "forward"
 ) -> Trouble:
-    """Build a device-form source in check mode and run it on cases."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Build a device-form source in check mode, in an existing folder, and run it on cases."""
     dropin = make_dropin(task, source)
     assert dropin is not None
     head = dropin.host_c or f"{task.type_declarations}\n{entry_prototype(task)};\n"

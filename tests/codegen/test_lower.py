@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudaperf_agent.codegen.plan import _symbols
+from cudaperf_agent.codegen.nests import symbols_of
 from cudaperf_agent.codegen.printer import Printer
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
@@ -15,7 +15,7 @@ def lowered(source: str, entry: str = "f") -> list[str]:
     module = lower_source(source, entry)
     assert isinstance(module, ir.Module), module
     tables = {h.name: tuple(t.name for t in h.tables) for h in module.helpers}
-    return Printer(_symbols(module.entry), tables).block(module.entry.body, 0)
+    return Printer(symbols_of(module.entry), tables).block(module.entry.body, 0)
 
 
 def test_macros_are_expanded_and_operators_kept() -> None:

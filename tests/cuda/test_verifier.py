@@ -59,16 +59,41 @@ PAIRS = """
 #include <cstdio>
 #include <vector>
 
-__global__ void kernel(int n, const int *values, long long *best)
+__global__ void count_pairs(int n, int k, const int *a, unsigned long long *pairs, int *biggest)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    long long sum = 0;
-    for (int j = 0; j < n; j++)
-        if (j != i)
-            sum += (long long)values[i] * values[j];
-    best[i] = sum;
+    for (int j = i + 1; j < n; j++)
+        if ((a[i] + a[j]) % k == 0) {
+            atomicAdd(pairs, 1ull);
+            atomicMax(biggest, a[i] + a[j]);
+        }
+}
+
+int main()
+{
+    int n, k;
+    if (scanf("%d %d", &n, &k) != 2)
+        return 1;
+    std::vector<int> a(n);
+    for (int i = 0; i < n; i++)
+        if (scanf("%d", &a[i]) != 1)
+            return 1;
+    int *values, *biggest, top = -1;
+    unsigned long long *pairs, count = 0;
+    cudaMalloc((void **)&values, (n + 1) * sizeof(int));
+    cudaMalloc((void **)&biggest, sizeof(int));
+    cudaMalloc((void **)&pairs, sizeof(unsigned long long));
+    cudaMemcpy(values, a.data(), n * sizeof(int), cudaMemcpyHostToDevice);
+    cudaMemcpy(biggest, &top, sizeof top, cudaMemcpyHostToDevice);
+    cudaMemcpy(pairs, &count, sizeof count, cudaMemcpyHostToDevice);
+    if (n > 0)
+        count_pairs<<<(n + 127) / 128, 128>>>(n, k, values, pairs, biggest);
+    cudaMemcpy(&top, biggest, sizeof top, cudaMemcpyDeviceToHost);
+    cudaMemcpy(&count, pairs, sizeof count, cudaMemcpyDeviceToHost);
+    printf("%llu %d\\n", count, top);
+    return 0;
 }
 """
 
@@ -204,3 +229,33 @@ async def test_verdicts_leave_nothing_behind(
         assert (await verifier._on_emulator(saxpy, built, suite, False)).correct
     assert len(os.listdir("/proc/self/fd")) == before
     assert os.listdir(temporary) == []
+
+
+async def test_a_program_is_judged_by_what_it_prints(verifier: Verifier, c_cases: Path) -> None:
+    task = await prepare(load_task(c_cases / "prog_pair_sums.c"))
+    visible = await verifier.test(task, PAIRS)
+    assert visible.correct, visible.message
+    assert visible.form == "program"
+    assert visible.passed == visible.total > 3
+    hidden = await verifier.test(task, PAIRS, hidden=True)
+    assert hidden.correct, hidden.message
+    wrong = await verifier.test(task, PAIRS.replace("j = i + 1", "j = i"))
+    assert wrong.status is Status.WRONG, wrong.message
+    assert wrong.failure is not None
+    assert "stdin" in wrong.failure.inputs
+    assert wrong.failure.output == "stdout"
+
+
+async def test_a_program_that_computes_on_the_cpu_is_declined(verifier: Verifier, c_cases: Path) -> None:
+    task = await prepare(load_task(c_cases / "prog_pair_sums.c"))
+    verdict = await verifier.test(
+        task, task.source.replace("static int a[20000];", "static int a[20000];  // as it was")
+    )
+    assert verdict.status is Status.CHEAT, verdict.message
+    assert "no kernel" in verdict.message
+
+
+async def test_a_program_with_a_memory_error_fails(verifier: Verifier, c_cases: Path) -> None:
+    task = await prepare(load_task(c_cases / "prog_pair_sums.c"))
+    verdict = await verifier.test(task, PAIRS.replace("j < n", "j <= n"))
+    assert verdict.status is Status.MEMORY_ERROR, verdict.message

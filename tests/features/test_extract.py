@@ -20,4 +20,9 @@ def test_saxpy_gives_the_eleven_with_evidence() -> None:
     assert features["tpb"] == 256.0
     assert features["gmem"] == math.log1p(3)
     assert not features.gaps
+    assert {(e.feature, e.value) for e in features.evidence if e.line == 21} == {
+        ("occ", 1),
+        ("kernels", 1),
+        ("tpb", 256),
+    }
     assert {(e.text, e.value) for e in features.evidence if e.feature == "coal"} == {("y[i]", 1.0), ("x[i]", 1.0)}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cudaperf_agent.features.extract import extract_here
 from cudaperf_agent.features.lanes import same_trips, splits_warp, stride_along_x
+from cudaperf_agent.features.sampling import evaluate
 from cudaperf_agent.features.symbolic import Poly, Space, number
 
 
@@ -53,8 +54,6 @@ def test_indirect_and_unknown_are_told_apart() -> None:
 
 @given(a=st.integers(-9, 9), c=st.integers(-999, 999), by=st.integers(1, 64), x=st.integers(0, 255))
 def test_division_and_remainder_fold_to_what_c_gives(a: int, c: int, by: int, x: int) -> None:
-    from cudaperf_agent.features.symbolic import evaluate
-
     at = space()
     thread = at.builtins["threadIdx.x"]
     ((atom,),) = thread.terms

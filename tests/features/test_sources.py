@@ -109,6 +109,7 @@ __global__ void two(float *x) { x[threadIdx.x] = 2.0f; }
         ("extern \"C\" int f_device(float *x) { one<<<1, 32>>>(x); return 0; }\n"
          "void g(float *x) { two<<<1, 32>>>(x); }", None, ["one"]),
         ("void f(float *x) { one<<<1, 32>>>(x); }\nvoid g(float *x) { two<<<1, 32>>>(x); }", "g", ["two"]),
+        ("void f_device(float *x) { one<<<1, 32>>>(x); }\nvoid f(float *x) { two<<<1, 32>>>(x); }", "f", ["one"]),
         ("void f(float *x) { one<<<1, 32>>>(x); }\nvoid g(float *x) { two<<<1, 32>>>(x); }", None, ["one", "two"]),
         ("void f(float *x) { one<<<1, 32>>>(x); }\nvoid g(float *x) { f(x); }", None, ["one"]),
         ("static void h(float *x) { one<<<1, 32>>>(x); }\nvoid g(float *x) { two<<<1, 32>>>(x); }", None, ["two"]),

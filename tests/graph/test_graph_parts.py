@@ -9,15 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from cudaperf_agent.cuda.verdict import Status, Timing, Verdict
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
-from cudaperf_agent.store.records import RunStatus
+from cudaperf_agent.store.records import RunStatus, Step, Trajectory
 from cudaperf_agent.store.repository import Store
 from graph import loop
 from graph.batching import BatchingPolicy
@@ -26,6 +28,7 @@ from graph.events import Event, EventKind
 from graph.runner import run_task
 from graph.selection import ranked, seconds
 from graph.sources import normalise, source_key
+from graph.writer import shared_writer
 from tests.graph.graph_world import DirectiveVerifier, ScriptedPolicy, candidate, make_deps, saxpy_task
 
 ROOT = Path(__file__).parents[2]
@@ -202,6 +205,44 @@ def test_a_run_can_be_had_synchronously() -> None:
         deps = make_deps(ScriptedPolicy([candidate("correct 1e-6")]), DirectiveVerifier(), store)
         assert loop.run(run_task(saxpy_task(), deps, GraphConfig(turns=1))).status is RunStatus.CORRECT
 
+
+async def test_runs_at_work_on_one_loop_share_a_writer_and_its_transactions() -> None:
+    written: list[int] = []
+
+    class Counting(Store):
+        def save_steps(self, steps: Sequence[Step]) -> None:
+            written.append(len(steps))
+            super().save_steps(steps)
+
+    with Counting() as store:
+        async with shared_writer(store) as first, shared_writer(store) as second:
+            assert first is second
+            runs = [store.create_run(saxpy_task(), **RUN) for _ in range(4)]
+            for run in runs:
+                store.save_trajectory(Trajectory(run, 0, 0, RunStatus.RUNNING, 1.0))
+            finish = {"reason": "turns", "first_choice": None, "best_turn": None}
+            steps = [Step(run, 0, 0, "finish", 1.0, 2.0, finish) for run in runs]
+            await asyncio.gather(*(first.save(step) for step in steps))
+        assert [store.steps(run) for run in runs] == [(step,) for step in steps]
+        async with shared_writer(store) as later:
+            assert later is not first
+    assert written == [4]
+
+
+async def test_a_step_that_cannot_be_written_fails_its_own_caller_only() -> None:
+    with Store() as store:
+        run = store.create_run(saxpy_task(), **RUN)
+        store.save_trajectory(Trajectory(run, 0, 0, RunStatus.RUNNING, 1.0))
+        finish = {"reason": "turns", "first_choice": None, "best_turn": None}
+        steps = [Step(name, 0, 0, "finish", 1.0, 2.0, finish) for name in (run, "deleted")]
+        async with shared_writer(store) as writer:
+            ended = await asyncio.gather(*(writer.save(step) for step in steps), return_exceptions=True)
+        assert ended[0] is None
+        assert isinstance(ended[1], IntegrityError)
+        assert store.steps(run) == (steps[0],)
+
+
+RUN = {"policy": "p", "backend": "b", "config": {}, "trajectories": 1, "turns": 1, "created": 1.0}
 
 INTERRUPTED = """
 import asyncio, os, signal, sys

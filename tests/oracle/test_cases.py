@@ -16,6 +16,10 @@ from tests.oracle.hand import DOUBLE, FLOAT, INT, SAXPY, buffer, scalar, task
 
 UCHAR = CType("unsigned char", TypeKind.UINT, 1, 1)
 CHAR = CType("char", TypeKind.INT, 1, 1)
+SHORT = CType("short", TypeKind.INT, 2, 2)
+LONG = CType("long", TypeKind.INT, 8, 8)
+ULONG = CType("unsigned long", TypeKind.UINT, 8, 8)
+LONG_DOUBLE = CType("long double", TypeKind.FLOAT, 16, 16)
 
 
 def declared(low: str | None, high: str | None, odd: bool = False) -> ValueRange:
@@ -103,6 +107,24 @@ def test_needles_are_found_about_half_the_time() -> None:
     assert 0.25 < sum(found) / len(found) < 0.95
 
 
+def test_a_needle_of_another_type_is_found_too() -> None:
+    hay = buffer("hay", UCHAR, Role.IN)
+    task_ = replace(FIND, parameters=(hay, *FIND.parameters[1:]))
+    cases = [c for c in both(task_) if c.values["n"] > 0]
+    assert sum(bool((c.values["hay"] == c.values["needle"]).any()) for c in cases) > len(cases) / 4
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("type_", [INT, UCHAR, SHORT, LONG, ULONG], ids=lambda t: t.spelling)
+def test_free_integers_fill_their_type(type_: CType, profile: Profile) -> None:
+    values = draw(type_, 300, Bounds(), profile, np.random.default_rng(3))
+    info = np.iinfo(type_.dtype)
+    if profile is Profile.SPECIAL:
+        assert values.max() == info.max
+        assert values.min() == info.min
+    assert len(np.unique(values)) > 1
+
+
 def test_hidden_values_have_other_signs_and_scales() -> None:
     def widest(cases) -> tuple[float, float]:  # type: ignore[no-untyped-def]
         values = np.concatenate([c.values["x"] for c in cases])
@@ -167,11 +189,13 @@ def test_a_sized_case_must_be_legal() -> None:
 
 
 @pytest.mark.parametrize("profile", list(Profile))
-@pytest.mark.parametrize("type_", [FLOAT, DOUBLE, INT, UCHAR, CHAR], ids=lambda t: t.spelling)
+@pytest.mark.parametrize(
+    "type_", [FLOAT, DOUBLE, LONG_DOUBLE, INT, UCHAR, CHAR, SHORT, LONG, ULONG], ids=lambda t: t.spelling
+)
 def test_values_stay_inside_their_range(type_: CType, profile: Profile) -> None:
     rng = np.random.default_rng(5)
     for bounds in (Bounds(2, 9), Bounds(-5, -3), Bounds(100, 120), Bounds(7, None), Bounds(None, 3), Bounds(4, 4)):
-        if type_ is UCHAR and bounds.high is not None and bounds.high < 0:
+        if type_ in (UCHAR, ULONG) and bounds.high is not None and bounds.high < 0:
             continue
         values = draw(type_, 200, bounds, profile, rng)
         assert values.dtype == type_.dtype

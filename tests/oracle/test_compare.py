@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cudaperf_agent.tasks.budget import Expected, Part
-from cudaperf_agent.tasks.cases import make_cases
+from cudaperf_agent.tasks.cases import make_cases, sized_case
 from cudaperf_agent.tasks.compare import compare, compare_stdout
 from cudaperf_agent.tasks.oracle import Oracle
 from tests.oracle.hand import SAXPY
@@ -61,6 +61,21 @@ async def test_expected_values_are_made_once_per_content() -> None:
     again = await oracle.expected(cases[::-1])
     assert all(a.outputs is b.outputs for a, b in zip(first, again[::-1], strict=True))
     assert [e.case for e in again] == [c.name for c in cases[::-1]]
+
+
+async def test_a_large_case_has_a_budget_of_its_own_and_little_memory() -> None:
+    case = sized_case(SAXPY, {"n": 1_300_000}, 1)
+    (expected,) = await Oracle(SAXPY, batch_bytes=1 << 20).expected([case])
+    (part,) = expected.output("y").parts
+    assert part.others == ()
+    assert part.allowed is not None
+    wide = case.values["a"].astype(np.float64) * case.values["x"] + case.values["y"]
+    got = {"x": case.values["x"], "y": wide.astype(np.float32)}
+    assert compare(SAXPY, case, expected, got).ok
+    got["y"][-1] = np.float32(wide[-1] * 1.001)
+    result = compare(SAXPY, case, expected, got)
+    assert result.mismatch is not None
+    assert result.mismatch.index == 1_299_999
 
 
 def printed(text: bytes, allowed: list[float]) -> Expected:

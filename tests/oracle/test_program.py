@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cudaperf_agent.errors import InputRefused
-from cudaperf_agent.tasks.cases import make_cases
+from cudaperf_agent.tasks.cases import make_cases, sized_case
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Comparison, Task
 from cudaperf_agent.tasks.oracle import Oracle
@@ -93,6 +93,28 @@ async def test_printed_floats_have_a_budget() -> None:
     assert not all(r.ok for r in await judged(task, MEAN.replace("double s = 0", "float s = 0")))
     assert not all(r.ok for r in await judged(task, MEAN.replace("count %d\\n", "count %d\\n\\n.")))
     assert not all(r.ok for r in await judged(task, MEAN.replace("s / n, sqrt(q), n", "s / n, sqrt(q), n + 1")))
+
+
+def test_a_sized_input_has_that_size() -> None:
+    case = sized_case(load_task(CASES / "c" / "prog_pair_sums.c"), {"n": 15000}, 4)
+    first, rest = case.stdin.decode().split("\n", 1)
+    assert first.split()[0] == "15000"
+    assert len(rest.split()) == 15000
+
+
+async def test_a_program_with_a_sloppy_format_is_still_a_task() -> None:
+    source = """/* cudaperf: stdin n in 1..9 */
+#include <stdio.h>
+int main(void)
+{
+    long n;
+    if (scanf("%ld", &n) != 1) return 1;
+    printf("%d\\n", n * n);
+    return 0;
+}
+"""
+    task = await prepare(load_task(source=source))
+    assert all(r.ok for r in await judged(task, source))
 
 
 async def test_the_users_files_are_inputs(tmp_path: Path) -> None:

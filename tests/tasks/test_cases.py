@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks import expr
+from cudaperf_agent.tasks.clang_c import system_includes
 from cudaperf_agent.tasks.model import Origin, Task
 from cudaperf_agent.tasks.parse import load_task, unsettled
 
@@ -230,3 +233,20 @@ def test_the_digest_follows_what_can_change_a_verdict(c_cases: Path) -> None:
     assert first.digest != load_task(source=source + "\n").digest
     assert first.digest != load_task(source=source, defines=["N=3"]).digest
     assert first.digest != load_task(source=source, spec={"clauses": ["n in 0..5"]}).digest
+
+
+def test_libclang_is_loaded_only_when_a_file_is_parsed() -> None:
+    code = "import sys, cudaperf_agent.tasks.parse; print(any(m.startswith('clang') for m in sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert shown.stdout.strip() == "False"
+
+
+def test_headers_are_found_whatever_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    system_includes.cache_clear()
+    source = (
+        "#include <stdint.h>\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n#include <float.h>\n"
+        "#include <stddef.h>\n#include <limits.h>\n#include <stdbool.h>\n#include <complex.h>\n"
+        "#include <assert.h>\n#include <inttypes.h>\nvoid f(double *x) { *x = sqrt(*x) + FLT_MAX + INT_MAX; }\n"
+    )
+    assert load_task(source=source).name == "f"

@@ -72,6 +72,7 @@ def refused(source: str, **more: object) -> InputRefused:
         ("static void f(int *x) { *x = 1; }", "f.c:1", "static"),
         (SAXPY + "void other(int *x) { *x = 1; }", "f.c:1", "2 functions"),
         ("int main(void) { return 0; }", "f.c:1", "nothing says what it reads"),
+        ("\n#include <tgmath.h>\nvoid f(float *x) { *x = sqrt(*x); }", "f.c:2", "tgmath"),
         ("__int128 f(int *x) { return *x; }", "f.c:1", "128"),
     ],
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from cudaperf_agent.codegen.accesses import Access
 from cudaperf_agent.codegen.dependence import always_within
 from cudaperf_agent.codegen.scalars import Reduction, reads, stored_scalars
-from cudaperf_agent.codegen.steps import Declined, Finish, Level, Nest, Reduce, ScalarWork, Step
+from cudaperf_agent.codegen.steps import Declined, Finish, Level, Nest, Reduce, Step
 from cudaperf_agent.tasks import ir
 
 if TYPE_CHECKING:

@@ -41,6 +41,8 @@ extern "C" void f(int n, const float *x, float *y)
     cudaMalloc(&dx, n * sizeof(float));
     cudaMallocManaged(&managed, n * sizeof(float));
     cudaMemcpy(dx, x, n * sizeof(float), cudaMemcpyHostToDevice);
+    cudaMemLocation device = {cudaMemLocationTypeDevice, 0};
+    cudaMemPrefetchAsync(managed, n * sizeof(float), device, 0, 0);
     first<<<1, 64>>>(n, dx);
     first<<<1, 64>>>(n, dx);
     second<<<(n + 31) / 32, 32>>>(n, dx, managed);

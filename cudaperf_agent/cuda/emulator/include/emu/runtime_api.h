@@ -89,6 +89,11 @@ EMU_INLINE cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size
 }
 EMU_INLINE cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 EMU_INLINE cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
+// The forms of CUDA 13.
+EMU_INLINE cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+EMU_INLINE cudaError_t cudaMemPrefetchAsync(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = nullptr) {
+  return cudaSuccess;
+}
 
 // A symbol is the variable itself: device code and host code share one address space here.
 template <class T>
