@@ -60,7 +60,7 @@ class CudaPerfApp(App[None]):
     """
 
     TITLE = "cudaperf"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     COMMAND_PALETTE_BINDING = "ctrl+p"
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),

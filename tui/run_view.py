@@ -47,6 +47,7 @@ class TurnView:
     feedback: str = ""
     node: str = ""
     node_seconds: dict[str, float] = field(default_factory=dict)
+    version: int = 0
 
     @property
     def source(self) -> str:
@@ -183,6 +184,12 @@ class RunView:
         at = f"turn {working[-1].number + 1}" if len(working) == 1 else f"{len(working)} at work"
         return f"{', '.join(nodes)} ({at})"
 
+    def fail(self, message: str) -> None:
+        """The run ended by an error that no event tells."""
+        self.status, self.reason = "error", message
+        for turn in self.all_turns():
+            turn.node = ""
+
     def apply(self, event: Event) -> None:
         """Take in one event."""
         self.latest = event.at
@@ -192,7 +199,10 @@ class RunView:
             self.policy, self.backend = data["policy"], data["backend"]
             self.turns, self.expected_trajectories = data["turns"], data["trajectories"]
             self.started = self.started or event.at
-            self.status, self.finished = "running", None
+            self.status, self.reason, self.finished = "running", "", None
+            for unfinished in self.trajectories.values():  # a resumed run takes these up again
+                if unfinished.status in ("interrupted", "error"):
+                    unfinished.status, unfinished.reason = "running", ""
         elif event.kind is EventKind.RUN_FINISHED:
             best = data.get("best")
             self.best = (best["trajectory"], best["turn"]) if best else None
@@ -212,6 +222,7 @@ class RunView:
 
 def _apply_to_turn(turn: TurnView, event: Event) -> None:
     data = event.data
+    turn.version += 1
     match event.kind:
         case EventKind.TURN_STARTED:
             turn.messages = list(data.get("messages", []))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,17 +55,19 @@ class StoredSession:
 
 
 class LiveSession:
-    """A run of this process."""
+    """A run of this process, on the loop of whoever reads its events."""
 
     live = True
 
     def __init__(self, start: Start) -> None:
         self._start = start
         self._control: RunControl | None = None
-        self.result: Any = None
+        self._running: asyncio.Task[Any] | None = None
 
     async def events(self) -> AsyncIterator[Event]:
         """Start the run and give its events; an error of the run comes out here once they are told.
+
+        The run outlives a reader that goes away; `settle` waits for it.
 
         Raises:
             CudaPerfError: As the run does.
@@ -74,7 +75,7 @@ class LiveSession:
         from langgraph.runtime import RunControl
 
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._control = RunControl()
+        control = self._control = RunControl()
 
         async def run() -> Any:
             try:
@@ -82,19 +83,28 @@ class LiveSession:
             finally:
                 queue.put_nowait(None)
 
-        control = self._control
-        running = asyncio.ensure_future(run())
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-            self.result = await running
-        finally:
-            if not running.done():
-                control.request_drain()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await running
+        self._running = asyncio.create_task(run())
+        while (event := await queue.get()) is not None:
+            yield event
+        await asyncio.shield(self._running)
 
     def stop(self) -> None:
         """End the run after the node at work."""
         if self._control is not None:
             self._control.request_drain()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the run has begun and not ended."""
+        return self._running is not None and not self._running.done()
+
+    async def settle(self) -> Any:
+        """End the run after the node at work, wait for that, and give what it came to; `None` if it never began.
+
+        Raises:
+            CudaPerfError: As the run did.
+        """
+        if self._running is None:
+            return None
+        self.stop()
+        return await self._running

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from graph_world import (
     Clock,
@@ -13,6 +15,7 @@ from graph_world import (
     make_deps,
     saxpy_task,
 )
+from textual.pilot import Pilot
 
 from cudaperf_agent.store.repository import Store
 from graph.config import GraphConfig
@@ -61,3 +64,11 @@ async def make_run(
 def app_on(store: Store, folder: Path, **options: object) -> CudaPerfApp:
     """The app with a frozen clock, exporting into `folder`."""
     return CudaPerfApp(store, export_to=folder, now=lambda: NOW, **options)  # type: ignore[arg-type]
+
+
+async def until(pilot: Pilot[Any], condition: Any, *, seconds: float = 10.0) -> None:
+    """Let the app work until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the app never got there"
+        await pilot.pause(0.02)

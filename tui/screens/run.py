@@ -25,7 +25,7 @@ from tui.panes.times import times
 from tui.panes.verdict import places, verdict
 from tui.panes.words import answer, feedback, prompt
 from tui.run_view import RunView, TurnView
-from tui.safe import one_line
+from tui.safe import one_line, shown
 from tui.session import Session
 from tui.widgets.timeline import Timeline, headline
 
@@ -67,11 +67,11 @@ class RunScreen(Screen[None]):
     ]
 
     class Arrived(Message):
-        """An event of the run."""
+        """Events of the run; whatever comes before the message is handled joins its list."""
 
-        def __init__(self, event: Event) -> None:
+        def __init__(self, events: list[Event]) -> None:
             super().__init__()
-            self.event = event
+            self.events = events
 
     class Ended(Message):
         """No more events will come, because of `error` if it is set."""
@@ -90,6 +90,7 @@ class RunScreen(Screen[None]):
         self._place = -1
         self._dirty = True
         self._over = False
+        self._painted: dict[str, tuple[object, ...]] = {}
 
     @property
     def owner(self) -> CudaPerfApp:
@@ -129,8 +130,11 @@ class RunScreen(Screen[None]):
 
     async def _consume(self, session: Session) -> None:
         try:
+            waiting: list[Event] = []
             async for event in session.events():
-                self.post_message(self.Arrived(event))
+                if not waiting:
+                    self.post_message(self.Arrived(waiting))
+                waiting.append(event)
         except CudaPerfError as error:
             self.post_message(self.Ended(error))
         else:
@@ -138,14 +142,17 @@ class RunScreen(Screen[None]):
 
     @on(Arrived)
     def _take(self, message: Arrived) -> None:
-        self.view.apply(message.event)
+        for event in message.events:
+            self.view.apply(event)
+        message.events.clear()
         self._dirty = True
 
     @on(Ended)
     def _end(self, message: Ended) -> None:
         self._over = self._dirty = True
         if message.error is not None:
-            self.notify(str(message.error), severity="error", markup=False, timeout=15)
+            self.view.fail(str(message.error))
+            self.notify(shown(str(message.error)), severity="error", markup=False, timeout=15)
 
     def _repaint(self) -> None:
         if not self._dirty or not self.is_mounted:
@@ -168,6 +175,14 @@ class RunScreen(Screen[None]):
         turn = self.chosen
         if turn is None:
             return
+        painted = (turn.trajectory, turn.number, turn.version, self._against, self.app.theme, self.size.width)
+        if tab == "times":
+            painted = (*painted, sum(t.version for t in self.view.all_turns()))
+        elif tab in ("diff", "features") and (earlier := self._earlier(turn)):
+            painted = (*painted, earlier.number, earlier.version)
+        if self._painted.get(tab) == painted:
+            return  # nothing that this tab shows has changed
+        self._painted[tab] = painted
         if tab == "verdict":
             self._fill_places(turn)
         self.query_one(f"#{tab}-body", Static).update(self._pane(tab, turn))

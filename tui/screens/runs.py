@@ -18,6 +18,7 @@ from cudaperf_agent.store.records import RunSummary
 from tui.numbers import age
 from tui.run_view import GLYPHS
 from tui.safe import one_line
+from tui.widgets.run_table import RunTable
 
 if TYPE_CHECKING:
     from tui.app import CudaPerfApp
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 PAGE = 200
 """Runs read at a time: a store of many thousands opens as fast as a small one."""
 _REFRESH_SECONDS = 2.0
-_NEAR_END = 40
 _COLUMNS = (("run", 13), ("", 1), ("status", 11), ("task", 20), ("policy", 10), ("age", 6), ("best", 22))
 _MARKS = {"running": GLYPHS["running"], "correct": GLYPHS["correct"], "interrupted": "‖"}
 
@@ -33,6 +33,7 @@ _MARKS = {"running": GLYPHS["running"], "correct": GLYPHS["correct"], "interrupt
 class RunsScreen(Screen[None]):
     """All runs of the store, newest first, read page by page as one scrolls."""
 
+    AUTO_FOCUS = "#runs"
     BINDINGS: ClassVar = [
         Binding("enter", "open", "Open", show=True),
         Binding("slash", "filter", "Filter", key_display="/"),
@@ -70,8 +71,8 @@ class RunsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Header, filter, table, footer."""
         yield Header()
-        yield Input(placeholder="part of a task's name or path", id="filter")
-        yield DataTable(cursor_type="row", zebra_stripes=True, id="runs")
+        yield Input(placeholder="part of a task's name or path", id="filter", disabled=True)
+        yield RunTable(cursor_type="row", zebra_stripes=True, id="runs")
         yield Static("", id="empty", markup=False)
         yield Footer()
 
@@ -134,9 +135,9 @@ class RunsScreen(Screen[None]):
         if self.is_current and len(self._ids) <= PAGE:
             self.read(fresh=True)
 
-    @on(DataTable.RowHighlighted)
-    def _read_on(self, event: DataTable.RowHighlighted) -> None:
-        if not self._complete and event.cursor_row >= len(self._ids) - _NEAR_END:
+    @on(RunTable.NearEnd)
+    def _read_on(self) -> None:
+        if not self._complete:
             self.read(fresh=False)
 
     @on(DataTable.RowSelected)
@@ -161,6 +162,7 @@ class RunsScreen(Screen[None]):
     def action_filter(self) -> None:
         """Type a part of a task's name."""
         field = self.query_one("#filter", Input)
+        field.disabled = False  # closed it takes no focus, or keys meant for the screen would end in it
         field.add_class("open")
         field.focus()
 
@@ -168,6 +170,7 @@ class RunsScreen(Screen[None]):
         """Show all runs again."""
         field = self.query_one("#filter", Input)
         field.value = ""
+        field.disabled = True
         field.remove_class("open")
         self.query_one(DataTable).focus()
 

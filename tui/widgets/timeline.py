@@ -28,22 +28,20 @@ class Timeline(DataTable[Text]):
         """Bring the rows up to date."""
         if self._columns_for is not self.wide:
             self._rebuild()
+        chosen, unsorted = self.chosen_key, False
         for turn in view.all_turns():
             key = f"{turn.trajectory}.{turn.number}"
             cells = self._cells(view, turn)
             if key not in self._shown:
-                self._insert(key, cells, view)
+                unsorted = unsorted or view.expected_trajectories > 1
+                self.add_row(*(Text(cell) for cell in cells), key=key)
             elif self._shown[key] != cells:
                 for column, cell in zip(self.columns, cells, strict=True):
                     self.update_cell(key, column, Text(cell))
             self._shown[key] = cells
-
-    def _insert(self, key: str, cells: tuple[str, ...], view: RunView) -> None:
-        self.add_row(*(Text(cell) for cell in cells), key=key)
-        if view.expected_trajectories > 1:
-            # Turns of other trajectories come in between; the rows stay sorted, the cursor on its row.
-            chosen = self.chosen_key
-            self.sort(key=None)
+        if unsorted:
+            # Turns of other trajectories come in between; the cursor stays on its row.
+            self.sort("turn", key=_order)
             if chosen is not None and chosen in self.rows:
                 self.move_cursor(row=self.get_row_index(chosen), animate=False)
 
@@ -96,6 +94,11 @@ class Timeline(DataTable[Text]):
             return None
         trajectory, _, turn = value.partition(".")
         return int(trajectory), int(turn)
+
+
+def _order(place: Text) -> tuple[int, ...]:
+    """Sort key of what `RunView.place` wrote."""
+    return tuple(int(part) for part in place.plain.rstrip("★").split("."))
 
 
 def _outcome(turn: TurnView) -> str:
