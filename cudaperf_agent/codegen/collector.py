@@ -52,6 +52,7 @@ class Collector:
         self.order = 0
         self._extra: list[Constraint] = []
         self._always: list[Constraint] = []
+        self._depth = 0
         self._fresh: list[str] = []
 
     # Polynomials ----------------------------------------------------------------------------------------------
@@ -335,6 +336,8 @@ class Collector:
         if not isinstance(target, ir.Load):
             return
         update, value = update_of(statement)
+        if self._depth:
+            update, value = None, statement.value  # a helper's update is not made atomic
         self.read(value, domain)
         for index in target.indices:
             self.read(index, domain)
@@ -423,9 +426,11 @@ class Collector:
         )
         self.varying = assigned(helper.body) | {p.name for p in helper.params}
         self.buffers = {**outer_buffers, **{p.name: p.dims for p in helper.params if len(p.dims) > 1}}
+        self._depth += 1
         try:
             self.block(helper.body, domain)
         finally:
+            self._depth -= 1
             self.env, self.aliases, self.private = outer_env, outer_aliases, outer_private
             self.varying, self.buffers = outer_varying, outer_buffers
 

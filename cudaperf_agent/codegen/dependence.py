@@ -199,6 +199,21 @@ def _meet_apart(
     return not all(empty(meeting(a, b, left, right, [*held, f"{loop} {relation} {loop}_p"])) for relation in ("<", ">"))
 
 
+def meets_earlier(moved: Sequence[Access], passed: Sequence[Access], loop: str) -> bool:
+    """Whether an access of `moved` may conflict with one of `passed` in an earlier iteration of a loop."""
+    both = groups_by_root([*moved, *passed])
+    for root, mine in both.items():
+        if root.startswith("?"):
+            return True
+        subscripts = dict(zip(map(id, mine), comparable(mine), strict=True))
+        for a in (x for x in moved if x.root == root):
+            for b in (x for x in passed if x.root == root):
+                apart = meeting(a, b, subscripts[id(a)], subscripts[id(b)], [f"{loop} > {loop}_p"])
+                if (a.write or b.write) and not empty(apart):
+                    return True
+    return False
+
+
 @lru_cache(maxsize=4096)
 def empty(text: str) -> bool:
     """Whether isl proves a set, given as text, to be empty."""

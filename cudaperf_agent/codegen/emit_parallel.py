@@ -76,6 +76,8 @@ class _Launch:
         self.stride = bool(self.strategy.grid_stride) and len(self.axes) == 1
         if self.stride:
             emitter.applied.add("stride")
+        if len(self.axes) > 1:
+            emitter.applied.add("plane")
 
     def lines(self, depth: int) -> list[str]:
         emitter, pad = self.emitter, INDENT * depth

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
 from cudaperf_agent.codegen.affine import Poly, parsed
 from cudaperf_agent.codegen.collector import Collector
-from cudaperf_agent.codegen.dependence import Carried, carried
+from cudaperf_agent.codegen.dependence import Carried, carried, meets_earlier
 from cudaperf_agent.codegen.nests import (
     all_steps,
     declared_by,
@@ -102,6 +102,8 @@ class Planner:
         self.aliases: dict[str, Alias] = {}
         self.env: dict[str, Poly | None] = {}
         self.defined: list[Constraint] = []
+        loops = [n for n in ir.walk(*entry.body) if isinstance(n, ir.For) and n.declared]
+        self.changed = stored_scalars(entry.body) - {loop.variable for loop in loops}
         self.device: set[str] = set()
         written = assigned(entry.body)
         for table in entry.tables:
@@ -278,7 +280,7 @@ class Planner:
             return
         collector = self._collector(())
         known = collector._poly(value, Domain())
-        if known is not None and not collector._fresh:
+        if known is not None and not collector._fresh and not known.names() & self.changed:
             # A fact, not a substitution: a width ``w = n + 1`` keeps its name, so that ``y*w + x`` keeps its shape.
             self.defined += [Constraint(Poly.name(name) - known, equal=True), *collector._extra]
 
@@ -337,7 +339,9 @@ class Planner:
     def _facts(self, condition: ir.Expr, context: Context, *, negate: bool = False) -> tuple[Constraint, ...]:
         collector = self._collector(())
         domain = collector.holds(condition, Domain((), (), (*self.defined, *context.facts)), negate=negate)
-        return domain.constraints if not domain.free else context.facts
+        # What is assigned somewhere may have another value by the time that the fact is used.
+        kept = tuple(c for c in domain.constraints if c in context.facts or not c.poly.names() & self.changed)
+        return kept if not domain.free else context.facts
 
     # Loops ----------------------------------------------------------------------------------------------------
 
@@ -379,6 +383,9 @@ class Planner:
         special = first_rule(self, loop, nest, shared, context)
         if special:
             return special
+        apart = self._distributed(loop, context)
+        if apart:
+            return apart
         try:
             return self._host_loop(loop, context)
         except Declined as inner:
@@ -386,6 +393,34 @@ class Planner:
             if special:
                 return special
             raise self._explained(loop, nest, shared, found, inner) from inner
+
+    def _distributed(self, loop: ir.For, context: Context) -> list[Step]:
+        """``for i { stores; for j … }`` as ``for i { stores }`` and then ``for i for j …``; ``[]`` where not legal.
+
+        Legal when no store of an iteration conflicts with the inner loop of an earlier one, which it now precedes.
+        """
+        *first, inner = loop.body or (None,)
+        if not first or not isinstance(inner, ir.For):
+            return []
+        if not all(isinstance(s, ir.Assign) and isinstance(ir.root(s.target), ir.Load) for s in first):
+            return []
+        if stored_scalars((inner,)) - declared((inner,)):
+            return []
+        header = replace(loop, body=())
+        collector = self._collector((loop,))
+        domain = collector.inside(header, Domain((), (), (*self.defined, *context.facts)))
+        collector.block([s for s in first if s is not None], domain)
+        early = list(collector.accesses)
+        collector.block([inner], domain)
+        late = collector.accesses[len(early) :]
+        if meets_earlier(early, late, loop.variable):
+            return []
+        before = replace(loop, body=tuple(s for s in first if s is not None))
+        after = replace(loop, body=(inner,))
+        try:
+            return [*self._loop(before, context, ()), *self._loop(after, context, ())]
+        except Declined:
+            return []
 
     def _explained(
         self, loop: ir.For, nest: Nest, shared: set[str], found: dict[str, Carried], inner: Declined
@@ -465,7 +500,10 @@ class Planner:
     def within(self, loop: ir.For, context: Context) -> Context:
         """The context of a host loop's body."""
         domain = self._collector((loop,)).inside(loop, Domain((), (), (*self.defined, *context.facts)))
-        return Context(context.facts if domain.free else domain.constraints, context.live, True)
+        kept = tuple(
+            c for c in domain.constraints if not c.poly.names() & (self.changed - {loop.variable}) or c in context.facts
+        )
+        return Context(context.facts if domain.free else kept, context.live, True)
 
     def ends(self, loop: ir.For, context: Context) -> tuple[Poly | None, Poly | None, Domain]:
         """Start and bound of a loop as polynomials in sizes, and what holds before it."""
@@ -501,6 +539,8 @@ class Planner:
 
     def _host_loop(self, loop: ir.For | ir.While, context: Context) -> list[Step]:
         """A loop that the host runs, if everything in it can be launched or computed by the host."""
+        if isinstance(loop, ir.For) and loop.variable in self.device:
+            raise Declined(f"'{loop.variable}' counts a loop of the host and is set by a search too", loop.line)
         body_flow = flow(loop.body)
         facts = context.facts
         live = context.live | body_flow.exposed

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cudaperf_agent.codegen.emit import Emitter, NotApplicable
 from cudaperf_agent.codegen.plan import make_plan
+from cudaperf_agent.codegen.rules.rolling import expanded
 from cudaperf_agent.codegen.steps import Declined, Plan
 from cudaperf_agent.codegen.strategy import NAIVE, Strategy
 from cudaperf_agent.tasks import ir
@@ -77,7 +78,7 @@ STRATEGIES = (
         items=8,
         needs="tree",
     ),
-    Strategy("restrict", "Read-only pointers are __restrict__.", restrict=True, tree=True),
+    Strategy("restrict", "Read-only pointers are __restrict__, partial results by shuffles.", restrict=True, tree=True),
     Strategy(
         "grid_stride",
         "At most 1056 blocks, threads stride over the rest.",
@@ -87,7 +88,7 @@ STRATEGIES = (
     ),
     Strategy("block128", "Blocks of 128 threads.", block=128, tile=(32, 4), restrict=True, tree=True),
     Strategy("block512", "Blocks of 512 threads.", block=512, tile=(32, 16), restrict=True, tree=True),
-    Strategy("square", "Square blocks of 16 by 16 threads.", tile=(16, 16), restrict=True),
+    Strategy("square", "Square blocks of 16 by 16 threads.", tile=(16, 16), restrict=True, needs="plane"),
     Strategy("unroll4", "Innermost loops are unrolled four times.", restrict=True, unroll=4, tree=True),
 )
 """What is tried on every plan, the likely fastest first."""
@@ -104,13 +105,24 @@ def generate(task: Task) -> Generation:
     if isinstance(module, ir.Unlowered):
         return Generation(declined=Decline(module.reason, module.line))
     try:
-        plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
+        plan = _planned(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
         source = Emitter(task, plan, NAIVE).source()
     except Declined as stop:
         return Generation(declined=Decline(stop.reason, stop.line))
     naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
     others = _distinct(task, plan, naive, STRATEGIES)
     return Generation((*others, naive))
+
+
+def _planned(module: ir.Module, extents: dict[str, str]) -> Plan:
+    """The plan of a module, or that of its form with swapped rows in a table."""
+    try:
+        return make_plan(module, extents)
+    except Declined:
+        table = expanded(module.entry)
+        if table is None:
+            raise
+        return make_plan(replace(module, entry=table), extents)
 
 
 def _distinct(task: Task, plan: Plan, naive: Variant, candidates: Sequence[Strategy]) -> list[Variant]:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cudaperf_agent import __version__
 from cudaperf_agent.codegen.dropin import DropIn, device_prototype, make_dropin
 from cudaperf_agent.cuda.cheats import screen
 from cudaperf_agent.cuda.compile import Compiled, Kind, compile_cuda
@@ -95,9 +94,7 @@ async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated
     if len(text.encode()) > place.config.compile.source_bytes:
         return Emulated(None, (), "the source is too long", 0.0)
     async with place.compiling:
-        return await build_emulated(
-            text, linked, wrap=place.sandbox.wrap, limits=place.config.compile.limits, version=__version__
-        )
+        return await build_emulated(text, linked, wrap=place.sandbox.wrap, limits=place.config.compile.limits)
 
 
 def _missing_entry(task: Task) -> str:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,6 @@ async def build_emulated(
     wrap: Wrap | None,
     limits: Limits,
     mode: emulator.Mode = "check",
-    version: str = "",
 ) -> Emulated:
     """Build for the emulator, or take it from the cache.
 
@@ -83,16 +83,13 @@ async def build_emulated(
         wrap: The sandbox of the compiler.
         limits: Of the compiler.
         mode: ``check`` finds memory errors and races, ``fast`` does not.
-        version: Of the emulator; another one builds anew.
     """
+    version = await asyncio.to_thread(_emulator_version, mode)
     digest = hashlib.sha256("\0".join([version, mode, text, linked or ""]).encode()).hexdigest()
     home = cache_dir() / "emulated" / digest[:2] / digest
     known = await asyncio.to_thread(_load, home)
     if known is not None:
         return known
-    # Made once per machine, which takes seconds: not on the event loop.
-    await asyncio.to_thread(emulator.runtime_library, mode)
-    await asyncio.to_thread(precompiled_headers, mode)
     home.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="building-", dir=home.parent))
     try:
@@ -131,6 +128,14 @@ async def _compiled_c(linked: str, folder: Path, wrap: Wrap | None) -> Path | Em
         return made
     said = child.stderr.decode("utf-8", "replace").strip()
     return Emulated(None, (), f"the C part of the file does not compile: {said[:300]}", child.seconds)
+
+
+@lru_cache(maxsize=2)
+def _emulator_version(mode: emulator.Mode) -> str:
+    """Of all that decides what a build is and how it runs. Makes the runtime, which takes seconds on a new machine."""
+    made = [emulator.runtime_library(mode).parent.name, precompiled_headers(mode).parent.name]
+    texts = [path.read_text() for path in sorted(Path(emulator.__file__).parent.glob("*.py"))]
+    return hashlib.sha256("\0".join([*made, *texts]).encode()).hexdigest()
 
 
 def _keep(home: Path, result: Emulated) -> Emulated:

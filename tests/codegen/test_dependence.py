@@ -108,6 +108,9 @@ ORDERED = [
      " if (d < 3) a[d] = i; }", "parallel(i)"),
     ("unsigned condition that wraps", "unsigned n, float *a", "for (unsigned i = 0; i < 9; i++) { unsigned d = i - 5;"
      " if (d > 100) a[0] = i; }", "serial"),
+    ("a fact about a reused counter", MATRIX, "int i; for (i = 1; i < n; i++) { int h = i + 1; for (int j = 0; j < n; j++)"
+     " m[i*n+j] = m[(i-1)*n+j] + h; } for (i = 1; i < n; i++) m[i] = m[i - 1];", "serial"),
+    ("a fact about a changed size", "int n, float *a", "if (n < 2) { n = n + 9; for (int i = 0; i < n; i++) a[i % 2] = i; }", "serial"),
     ("unsigned hash", "unsigned n, float *a", "for (unsigned i = 0; i < n; i++) a[i * 2654435761u] = i;", "serial"),
     ("moving pointer", ARRAYS, "for (int i = 0; i < n; i++) { *a = b[i]; a++; }", "serial"),
     ("last value", "int n, const int *x", "int v = 0; for (int i = 0; i < n; i++) v = x[i]; return v;", "serial"),
@@ -161,3 +164,20 @@ def _rows(rows: list[tuple[str, str, str, str]]) -> list[object]:
 def test_each_loop_has_the_known_answer(parameters: str, body: str, expected: str) -> None:
     returns = "void" if "return" not in body else "float" if "float s" in body else "int"
     assert classify(parameters, body, returns) == expected
+
+
+def test_an_update_inside_a_helper_is_not_taken_for_an_atomic_one() -> None:
+    source = """static void bump(int *p) { *p += 1; }
+void f(int n, int *a, const int *idx) { for (int i = 0; i < n; i++) bump(&a[idx[i]]); }"""
+    module = lower_source(source, "f")
+    assert isinstance(module, ir.Module)
+    with pytest.raises(Declined):
+        make_plan(module, {})
+
+
+def test_a_helper_that_stores_to_its_own_element_is_parallel() -> None:
+    source = """static void bump(int *p, int by) { p[0] += by; }
+void f(int n, int *a, const int *b) { for (int i = 0; i < n; i++) bump(a + i, b[i]); }"""
+    module = lower_source(source, "f")
+    assert isinstance(module, ir.Module)
+    assert [type(s) for s in make_plan(module, {}).steps] == [Parallel]

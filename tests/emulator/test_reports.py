@@ -111,6 +111,22 @@ async def test_a_race_names_both_lines(build_kernel: BuildKernel) -> None:
     assert "(the other one: line 9)" in write.message
 
 
+async def test_a_race_with_an_atomic_names_both_lines(build_kernel: BuildKernel) -> None:
+    candidate = await build_kernel(KERNELS / "bad" / "total_read_too_early.cu")
+    order: emulator.Order
+    for order, line, other in (("forward", 11, 13), ("reverse", 13, 11)):
+        [ran] = await candidate.call([X], order)
+        assert ran.found() == {("race", line)}
+        assert f"(the other one: line {other})" in ran.report.reports[0].message
+
+
+async def test_the_read_of_a_compare_and_swap_loop_is_a_note(build_kernel: BuildKernel) -> None:
+    candidate = await build_kernel(KERNELS / "good" / "atomics.cu")
+    [ran] = await candidate.call([X])
+    assert ran.report.reports == ()
+    assert {r.kind for r in ran.report.notes} == {"race-with-atomic"}
+
+
 def test_an_empty_report_is_empty() -> None:
     assert emulator.parse_report("") == emulator.EmulatorReport()
 
@@ -122,7 +138,7 @@ def test_a_report_that_is_cut_is_no_pass() -> None:
 
 def test_a_report_is_found_in_standard_error() -> None:
     body = (
-        '{"library":"/none","source":"a.cu","stats":{"launches":1},"kernels":["k@3"],"findings":[{"kind":"trap","severity":"error",'
+        '{"library":"/none","source":"a.cu","stats":{"launches":1},"kernels":{"k@3":256},"findings":[{"kind":"trap","severity":"error",'
         '"count":2,"pc":0,"line":7,"other_pc":0,"other_line":0,"message":"m"}]}'
     )
     report = emulator.parse_report(f"noise\ncudaperf-emulator-report: {body}\nmore\n")

@@ -26,7 +26,8 @@ class EmulatorReport:
     Attributes:
         reports: Findings that make the candidate wrong, whatever it returned.
         notes: Findings that do not: ``leak`` (device memory that the call did not free), ``race-same-value``
-            (unordered writes of one value), ``uninit-copy`` of what looks like padding.
+            (unordered writes of one value), ``race-with-atomic``
+            (the plain read that begins a compare-and-swap loop), ``uninit-copy`` of what looks like padding.
         unsupported: Why the emulator could not tell; then nothing here is a pass.
         stats: ``launches``, ``blocks``, ``threads``, ``accesses``, and ``widest``: threads of the widest launch.
         kernels: Threads of the widest launch of each launch statement that ran, by ``kernel@line``.

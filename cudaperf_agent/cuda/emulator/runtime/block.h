@@ -30,14 +30,13 @@ struct Thread {
 // The launch under way.
 struct Run {
   const char *kernel = nullptr;
-  int line = 0;
   void (*body)(void *) = nullptr;
   void *context = nullptr;
   const emu_range *parameters = nullptr; // the arguments, on the host
   int parameter_count = 0;
   unsigned threads = 0;
   Thread *current = nullptr; // null in host code
-  bool active = false, abandoned = false;
+  bool abandoned = false;
   uint32_t epoch = 1, launch_epoch = 1, block_epoch = 1;
   uint64_t activity = 0; // grows with writes and with threads that get somewhere; a spin-wait leaves it alone
 };

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config.h"
+#include "races.h"
 #include "report.h"
-#include "shadow.h"
 
 #ifndef __x86_64__
 #error "The emulator switches stacks in x86-64 assembly; other processors are not supported yet."

@@ -1,7 +1,5 @@
 // A launch: is the configuration one that a GPU would take, then its blocks one after another.
 #include <algorithm>
-#include <cstring>
-#include <map>
 #include <numeric>
 
 #include "block.h"
@@ -12,6 +10,7 @@
 #include "memory.h"
 #include "module.h"
 #include "ordering.h"
+#include "races.h"
 #include "report.h"
 #include "shadow.h"
 
@@ -101,13 +100,11 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   const std::string statement = format("%s@%d", kernel, line);
   if (config.suppress && statement == config.suppress) return;
   run.kernel = kernel;
-  run.line = line;
   run.body = body;
   run.context = context;
   run.parameters = parameters;
   run.parameter_count = parameter_count;
   run.threads = block.x * block.y * block.z;
-  run.active = true;
   run.abandoned = false;
   run.launch_epoch = ++run.epoch;
   emu_block_dim = block;
@@ -119,9 +116,9 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);
+  settle_reads_beside_atomics();
   if (run.abandoned) take_back_stacks();
   run.epoch++;
-  run.active = false;
   run.kernel = nullptr;
 }
 

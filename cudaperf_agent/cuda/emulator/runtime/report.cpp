@@ -74,10 +74,11 @@ bool seen(const char *kind, Site site, int variant) {
   return true;
 }
 
-void report(const char *kind, Site site, const std::string &message, Severity severity, Site other, int variant) {
+void report(const char *kind, Site site, const std::string &message, Severity severity, Site other, int variant,
+            uint64_t count) {
   if (seen(kind, site, variant)) return;
   index_of[{kind, site.pc, site.line, variant}] = findings.size();
-  findings.push_back({kind, severity, site, other, message, 1});
+  findings.push_back({kind, severity, site, other, message, count});
 }
 
 bool any_error() {

@@ -17,7 +17,7 @@ struct Site {
 // Counts a finding already there and returns true; false means that a message is worth composing.
 bool seen(const char *kind, Site site, int variant = 0);
 void report(const char *kind, Site site, const std::string &message, Severity severity = Severity::error,
-            Site other = {}, int variant = 0);
+            Site other = {}, int variant = 0, uint64_t count = 1);
 bool any_error();
 
 struct Statistics {

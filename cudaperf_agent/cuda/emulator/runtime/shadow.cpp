@@ -10,6 +10,7 @@
 #include "fiber.h"
 #include "memory.h"
 #include "ordering.h"
+#include "races.h"
 
 alignas(1024) unsigned char emu_dynamic_shared[emu::SHARED_MAX];
 
@@ -26,7 +27,7 @@ struct Cell {
   uint8_t write_flags, read_flags;
 };
 constexpr uint8_t BYTES = 15, ATOMIC = 16; // both; ATOMIC: all of them were atomic or relaxed
-constexpr uint8_t MANY_IN_WARP = 32, MANY_WARPS = 64, OTHER_BLOCKS = 128; // reads
+constexpr uint8_t MANY_IN_WARP = 32, MANY_WARPS = 64, OTHER_BLOCKS = 128; // by whom else
 
 enum class Space { device, shared, global };
 
@@ -79,51 +80,6 @@ Region *region_of(const void *p) {
   return nullptr;
 }
 
-struct Pending {
-  const char *address = nullptr;
-  unsigned size = 0;
-  unsigned char before[4];
-  Site site, other;
-  std::string message;
-  int variant = 0;
-} pending;
-
-uint32_t to_offset(Site site) {
-  return module().contains(site.pc) ? static_cast<uint32_t>(site.pc - module().base) : 0;
-}
-Site from_offset(uint32_t offset) { return offset ? Site{module().base + offset, 0} : Site{}; }
-
-struct Earlier {
-  bool write;
-  uint32_t epoch, pc;
-  uint16_t thread, sync;
-  bool atomic, many, many_warps, other_blocks;
-};
-
-void race(const Earlier &e, bool writes, bool atomic, const char *p, unsigned bytes, Site site) {
-  bool across = e.other_blocks || e.epoch < run.block_epoch;
-  int variant = (across ? 1 : 0) | (writes ? 2 : 0) | (e.write ? 4 : 0);
-  if (seen("race", site, variant)) return;
-  std::string who = across ? "another block" : e.many || e.many_warps ? "other threads of the block"
-                                             : format("thread %u of the block", e.thread);
-  std::string message =
-      format("%s: %s%s of %s races with a %s%s by %s; nothing orders the two", where().c_str(),
-             atomic ? "atomic " : "", writes ? "write" : "read", describe(p).c_str(), e.atomic ? "atomic " : "",
-             e.write ? "write" : "read", who.c_str());
-  if (writes && e.write && !atomic && !e.atomic) {
-    settle_pending_write();
-    pending.address = p;
-    pending.size = bytes;
-    memcpy(pending.before, p, bytes);
-    pending.site = site;
-    pending.other = from_offset(e.pc);
-    pending.message = message;
-    pending.variant = variant;
-    return;
-  }
-  report("race", site, message, Severity::error, from_offset(e.pc), variant);
-}
-
 // Whether an earlier access, by another thread or block of this launch, is known to have come before this one.
 bool ordered(const Earlier &e) {
   if (e.other_blocks || e.epoch < run.block_epoch) return ordering_released(e.epoch);
@@ -144,25 +100,30 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
   // in shared memory it is taken for a plain one, as it is used there in place of a missing __syncwarp.
   const bool relaxed = atomic || (!shared && (how == Access::volatile_read || how == Access::volatile_write));
 
-  if (c.write_epoch >= base && (c.write_flags & mask) && !(relaxed && (c.write_flags & ATOMIC))) {
-    Earlier e{true, c.write_epoch, c.write_pc, c.writer, c.write_sync, (c.write_flags & ATOMIC) != 0, false, false,
-              false};
-    if (!ordered(e)) race(e, writes, atomic, p, bytes, site);
-  }
+  const Earlier written{true, c.write_epoch, c.write_pc, c.writer, c.write_sync, (c.write_flags & ATOMIC) != 0,
+                        (c.write_flags & MANY_IN_WARP) != 0, (c.write_flags & MANY_WARPS) != 0,
+                        (c.write_flags & OTHER_BLOCKS) != 0};
+  const bool unordered_write = c.write_epoch >= base && (c.write_flags & mask) && !ordered(written);
+  if (unordered_write && !(relaxed && written.atomic)) judge_race(written, {writes, atomic, p, bytes, site});
   if (writes) {
+    if (atomic && c.read_epoch == run.epoch && c.reader == me) note_read_before_atomic(c.read_pc);
     if (c.read_epoch >= base && (c.read_flags & mask) && !(relaxed && (c.read_flags & ATOMIC))) {
       Earlier e{false, c.read_epoch, c.read_pc, c.reader, c.read_sync, false, (c.read_flags & MANY_IN_WARP) != 0,
                 (c.read_flags & MANY_WARPS) != 0, (c.read_flags & OTHER_BLOCKS) != 0};
-      if (!ordered(e)) race(e, true, atomic, p, bytes, site);
+      if (!ordered(e)) judge_race(e, {true, atomic, p, bytes, site});
     }
-    bool mine = c.write_epoch == run.epoch && c.writer == me;
-    uint8_t flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0));
-    if (mine) flags = static_cast<uint8_t>(((flags | c.write_flags) & BYTES) | (flags & c.write_flags & ATOMIC));
+    auto flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0));
+    if (c.write_epoch == run.epoch && c.writer == me) { // one more of mine
+      flags = static_cast<uint8_t>(((flags | c.write_flags) & ~ATOMIC) | (flags & c.write_flags & ATOMIC));
+    } else if (unordered_write) { // atomics of several: remember that it was not one alone
+      flags = static_cast<uint8_t>(flags | (c.write_flags & (MANY_IN_WARP | MANY_WARPS | OTHER_BLOCKS)));
+      flags |= c.write_epoch < run.block_epoch ? OTHER_BLOCKS : c.writer / 32 != me / 32 ? MANY_WARPS : MANY_IN_WARP;
+    }
     c.write_flags = flags;
     c.write_epoch = run.epoch;
     c.writer = static_cast<uint16_t>(me);
     c.write_sync = warp_epoch[me / 32];
-    c.write_pc = to_offset(site);
+    c.write_pc = pack(site);
     state = static_cast<uint8_t>(state | mask << 4);
     return;
   }
@@ -190,7 +151,7 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
   c.read_epoch = run.epoch;
   c.reader = static_cast<uint16_t>(me);
   c.read_sync = warp_epoch[me / 32];
-  c.read_pc = to_offset(site);
+  c.read_pc = pack(site);
 }
 
 void out_of_bounds(const char *p, size_t size, bool writes, Site site) {
@@ -246,7 +207,7 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
   auto *p = static_cast<const char *>(address);
   const bool writes = how == Access::write || how == Access::volatile_write || how == Access::atomic;
   if (!run.current) return host_access(p, size, writes, site);
-  if (pending.address) settle_pending_write();
+  settle_pending_write();
   Region *region = region_of(p);
   if (!region) return foreign_access(p, size, writes, site);
   statistics.accesses++;
@@ -278,17 +239,6 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
     touch(region->cells[cell], state, here, bytes, mask, how, shared, site);
     at += bytes;
   }
-}
-
-void settle_pending_write() {
-  if (!pending.address) return;
-  const char *p = pending.address;
-  pending.address = nullptr;
-  if (memcmp(p, pending.before, pending.size) == 0)
-    report("race-same-value", pending.site, pending.message + " (both write the same value)", Severity::note,
-           pending.other, pending.variant);
-  else
-    report("race", pending.site, pending.message, Severity::error, pending.other, pending.variant);
 }
 
 void shadow_arena(char *base, size_t size) {

@@ -14,9 +14,6 @@ enum class Access { read, write, volatile_read, volatile_write, atomic };
 
 void check_access(const void *address, size_t size, Access how, Site site, bool aligned = true);
 
-// A write that may race is judged once it has happened: writing the value already there harms nobody.
-void settle_pending_write();
-
 void shadow_arena(char *base, size_t size);
 void shadow_module(const Module &module);
 void shadow_allocated(const char *begin, size_t size, bool initialised);

@@ -10,7 +10,30 @@ struct Totals {
     float real;
     double precise;
     int swapped;
+    double by_hand;
+    float largest;
 };
+
+__device__ double add_by_swapping(double *address, double value)
+{
+    unsigned long long *bits = (unsigned long long *)address, old = *bits, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(bits, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+
+__device__ void raise_to(float *address, float value)
+{
+    int old = *(int *)address, assumed;
+    do {
+        assumed = old;
+        if (__int_as_float(assumed) >= value)
+            break;
+        old = atomicCAS((int *)address, assumed, __float_as_int(value));
+    } while (assumed != old);
+}
 
 __global__ void count(int n, const float *x, unsigned *bins, Totals *t)
 {
@@ -34,6 +57,8 @@ __global__ void count(int n, const float *x, unsigned *bins, Totals *t)
         atomicAdd(&t->wide, 10000000000ULL);
         atomicAdd(&t->real, 0.5f);
         atomicAdd(&t->precise, 0.25);
+        add_by_swapping(&t->by_hand, 0.5);
+        raise_to(&t->largest, (float)(i + 1));
         int seen = 0, assumed;
         do { // an atomic sum by compare-and-swap
             assumed = seen;
@@ -49,7 +74,7 @@ extern "C" void f(int n, const float *x, float *y)
 {
     float *dx;
     unsigned *bins, host[BINS];
-    Totals *t, h = {0, 0, 0, 0, -1, 0, 0, 0, 1000000u, 0, 0, 0.0f, 0.0, 0};
+    Totals *t, h = {0, 0, 0, 0, -1, 0, 0, 0, 1000000u, 0, 0, 0.0f, 0.0, 0, 0.0, 0.0f};
     cudaMalloc(&dx, n * sizeof(float));
     cudaMalloc(&bins, sizeof host);
     cudaMalloc(&t, sizeof h);
@@ -65,7 +90,8 @@ extern "C" void f(int n, const float *x, float *y)
     bool good = h.add == 2 * n && h.sub == -n && h.least == -last && h.most == last && h.conjunction == ~low &&
                 h.disjunction == high && h.exclusive == (n & 1) && h.wrapped == (unsigned)(n % 7) &&
                 h.counted_down == 1000000u - n && h.umax == (unsigned)last + 0x80000000u &&
-                h.wide == 10000000000ULL * n && h.real == 0.5f * n && h.precise == 0.25 * n && h.swapped == 3 * n;
+                h.wide == 10000000000ULL * n && h.real == 0.5f * n && h.precise == 0.25 * n && h.swapped == 3 * n &&
+                h.by_hand == 0.5 * n && h.largest == (float)n;
     for (int i = 0; i < n; i++)
         y[i] = !good ? -1.0f : i < BINS ? (float)host[i] : 0.0f;
     cudaFree(dx);
