@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cudaperf_agent.errors import CudaPerfError
 from cudaperf_agent.store.repository import Store
 from graph.events import Event
 from graph.replay import follow_events
@@ -55,7 +56,11 @@ class StoredSession:
 
 
 class LiveSession:
-    """A run of this process, on the loop of whoever reads its events."""
+    """A run of this process, on the loop of whoever reads its events.
+
+    Attributes:
+        error: By which the run ended, if it did.
+    """
 
     live = True
 
@@ -63,6 +68,7 @@ class LiveSession:
         self._start = start
         self._control: RunControl | None = None
         self._running: asyncio.Task[Any] | None = None
+        self.error: CudaPerfError | None = None
 
     async def events(self) -> AsyncIterator[Event]:
         """Start the run and give its events; an error of the run comes out here once they are told.
@@ -80,6 +86,9 @@ class LiveSession:
         async def run() -> Any:
             try:
                 return await self._start(queue.put_nowait, control)
+            except CudaPerfError as error:
+                self.error = error
+                raise
             finally:
                 queue.put_nowait(None)
 

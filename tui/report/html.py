@@ -37,14 +37,21 @@ summary { cursor: pointer; color: var(--mark); } svg { max-width: 100%; height: 
 .add { color: var(--good); } .del { color: var(--bad); } .verdict { font-weight: 600; }
 """
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title} – cudaperf</title>
+MARK = '<meta name="generator" content="cudaperf report">'
+"""By which a report is known again."""
+
+_PAGE = (
+    """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">"""
+    + MARK
+    + """<title>{title} – cudaperf</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,"><style>{style}</style></head><body>
 {body}
 </body></html>
 """
+)
 
 
 def html_report(view: RunView) -> str:

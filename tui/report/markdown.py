@@ -9,9 +9,14 @@ from tui.safe import ShownLimits, one_line, shown
 _LIMITS = ShownLimits(line=1000, lines=2000)
 
 
+MARK = "<!-- cudaperf report -->"
+"""By which a report is known again."""
+
+
 def markdown_report(view: RunView) -> str:
     """Headline, one line a turn, the chosen source. Text of a model is fenced or on one line, never markup."""
     lines = [
+        MARK,
         f"# {_plain(view.task)}",
         "",
         f"{_plain(view.policy)} on {_plain(view.backend)}, run {_plain(view.id)}: "
@@ -33,7 +38,6 @@ def markdown_report(view: RunView) -> str:
 
 
 def _row(view: RunView, turn: TurnView) -> str:
-
     star = " ★" if view.best == (turn.trajectory, turn.number) else ""
     verdict, timing = turn.verdict, turn.timing
     cases = f"{verdict.passed}/{verdict.total}" if verdict and verdict.total else ""

@@ -175,7 +175,14 @@ class RunScreen(Screen[None]):
         turn = self.chosen
         if turn is None:
             return
-        painted = (turn.trajectory, turn.number, turn.version, self._against, self.app.theme, self.size.width)
+        painted: tuple[object, ...] = (
+            turn.trajectory,
+            turn.number,
+            turn.version,
+            self._against,
+            self.app.theme,
+            self.size.width,
+        )
         if tab == "times":
             painted = (*painted, sum(t.version for t in self.view.all_turns()))
         elif tab in ("diff", "features") and (earlier := self._earlier(turn)):
