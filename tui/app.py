@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from cudaperf_agent.store.repository import Store
+from tui.panes.code import CodeLook
 from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
@@ -91,9 +92,10 @@ class CudaPerfApp(App[None]):
         self.push_screen(RunScreen(self._first) if self._first else RunsScreen())
 
     @property
-    def code_theme(self) -> str:
-        """Pygments style that fits the theme."""
-        return "monokai" if self.current_theme.dark else "friendly"
+    def code_look(self) -> CodeLook:
+        """Colours of code that fit the theme."""
+        theme = self.current_theme
+        return CodeLook("monokai" if theme.dark else "friendly", theme.background or "default")
 
     def open_run(self, run_id: str) -> None:
         """Show a stored run."""

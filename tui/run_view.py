@@ -26,6 +26,9 @@ GLYPHS = {
 }
 """A mark for every status, so that no meaning rests on colour alone."""
 
+BACKENDS = {"gpu": "the GPU", "emulator": "the CPU emulator"}
+"""Where candidates ran, in words."""
+
 _TIMES = ("device", "end_to_end", "resident")
 
 

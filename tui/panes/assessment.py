@@ -43,7 +43,7 @@ def hint_lines(turn: TurnView) -> list[str]:
 
 
 def _features(values: Mapping[str, float], before: Mapping[str, float]) -> Table:
-    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table = Table(box=None, padding=(0, 2), pad_edge=False, header_style="bold")
     table.add_column("feature")
     table.add_column("value", justify="right")
     table.add_column("change", justify="right")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from rich.console import RenderableType
 from rich.syntax import Syntax
@@ -15,21 +16,34 @@ from tui.safe import ShownLimits, shown
 CODE_LIMITS = ShownLimits(line=240, lines=3000)
 
 
-def code(turn: TurnView, *, theme: str, marked: Collection[int] = ()) -> RenderableType:
+@dataclass(frozen=True, slots=True)
+class CodeLook:
+    """Colours of code.
+
+    Attributes:
+        style: Name of a Pygments style.
+        background: Colour behind it, that of the pane, as ``#rrggbb``.
+    """
+
+    style: str
+    background: str
+
+
+def code(turn: TurnView, *, look: CodeLook, marked: Collection[int] = ()) -> RenderableType:
     """The candidate with line numbers; `marked` lines (of diagnostics) stand out."""
     if not turn.source:
         return Text(no_code(turn), style="dim")
     return Syntax(
         shown(turn.source, CODE_LIMITS),
         "cuda",
-        theme=theme,
+        theme=look.style,
         line_numbers=True,
         highlight_lines=set(marked),
-        background_color="default",
+        background_color=look.background,
     )
 
 
-def difference(turn: TurnView, earlier: TurnView | None, *, theme: str) -> RenderableType:
+def difference(turn: TurnView, earlier: TurnView | None, *, look: CodeLook) -> RenderableType:
     """Unified difference from `earlier` to `turn`."""
     if not turn.source:
         return Text(no_code(turn), style="dim")
@@ -40,7 +54,7 @@ def difference(turn: TurnView, earlier: TurnView | None, *, theme: str) -> Rende
     lines = list(difflib.unified_diff(before, after, *names, lineterm=""))
     if not lines:
         return Text(f"The same as turn {earlier.number + 1}.", style="dim")
-    return Syntax("\n".join(lines), "diff", theme=theme, background_color="default")
+    return Syntax("\n".join(lines), "diff", theme=look.style, background_color=look.background)
 
 
 def no_code(turn: TurnView) -> str:

@@ -10,6 +10,8 @@ from tui.numbers import interval_bar, seconds, speedup
 from tui.run_view import RunView, TurnView
 from tui.safe import one_line
 
+_LONGEST_BAR = 100
+
 
 def times(run: RunView, turn: TurnView, *, width: int) -> RenderableType:
     """Samples of the chosen turn, then the plot over turns of its trajectory."""
@@ -38,18 +40,24 @@ def speedup_plot(turns: list[TurnView], *, width: int) -> Text | None:
     bounds = [(t.speedup.low, t.speedup.high) for t in measured if t.speedup is not None]
     low, high = min(1.0, *(b[0] for b in bounds)), max(1.0, *(b[1] for b in bounds))
     text = Text()
-    bar = max(width - 22, 12)
+    bar = min(max(width - 22, 12), _LONGEST_BAR)
     for turn in turns:
         found = turn.speedup
-        line = f"{interval_bar(found, low, high, bar)} {found.value:.3g}×" if found else f"{turn.glyph} {turn.status}"
+        line = (
+            f"{interval_bar(found, low, high, bar)} {found.value:.3g}×"
+            if found
+            else f"{turn.glyph} {turn.status.replace('_', ' ')}"
+        )
         text.append(f"turn {turn.number + 1}  {line}\n")
     return text.append(f"        {low:.3g}×{'':{max(bar - 14, 1)}}{high:.3g}×", style="dim")
 
 
 def _samples(turn: TurnView) -> Table:
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for name in ("time", "case", "median", "cv", "first call", "samples"):
-        table.add_column(name, justify="left" if name in ("time", "case") else "right")
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
+    for name in ("time", "case"):
+        table.add_column(name, overflow="ellipsis")
+    for name in ("median", "cv", "first", "runs"):
+        table.add_column(name, justify="right", no_wrap=True)
     for t in turn.verdict.timings if turn.verdict else ():
         table.add_row(
             Text(one_line(t.kind, 24)),

@@ -54,14 +54,15 @@ def verdict(turn: TurnView) -> RenderableType:
 
 def _headline(turn: TurnView) -> Text:
     text = Text()
-    text.append(f"{turn.glyph} {turn.status}", style=_STYLES.get(turn.status, "bold red"))
+    text.append(f"{turn.glyph} {turn.status.replace('_', ' ')}", style=_STYLES.get(turn.status, "bold red"))
     judged = turn.verdict
     if turn.proposal.get("declined"):
         text.append("\n" + shown(str(turn.proposal["declined"])))
     elif judged is not None and judged.total:
         text.append(f"   {judged.passed} of {judged.total} visible cases", style="dim")
         if judged.correct:
-            text.append(f", worst error {judged.worst_error:.2g} of its allowance", style="dim")
+            error = f"worst error {judged.worst_error:.2g} of what is allowed" if judged.worst_error else "exact"
+            text.append(f", {error}", style="dim")
     if judged is not None and judged.backend:
         where = f"{judged.backend} ({judged.device})" if judged.device else judged.backend
         text.append(f"\nrun on: {one_line(where)}", style="dim")

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, ScrollableContainer
 from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.widgets import DataTable, Footer, OptionList, Static, TabbedContent, TabPane
 from textual.widgets.option_list import Option
 
@@ -37,7 +38,7 @@ TABS = {
     "diff": "Diff",
     "verdict": "Verdict",
     "features": "Features",
-    "times": "Times",
+    "times": "Time",
     "prompt": "Prompt",
     "answer": "Answer",
     "feedback": "Feedback",
@@ -45,6 +46,8 @@ TABS = {
 _WRAPPED = {"verdict", "features", "times", "prompt", "answer", "feedback"}
 _REPAINTS_PER_SECOND = 12
 _WIDE = 110
+_NOTICES = 3
+_TABS_FIT = 92
 
 
 class RunScreen(Screen[None]):
@@ -56,7 +59,7 @@ class RunScreen(Screen[None]):
         Binding("k,up", "move(-1)", "Earlier turn", show=False),
         Binding("left_square_bracket", "compare(-1)", "Compare with earlier", show=False, key_display="["),
         Binding("right_square_bracket", "compare(1)", "Compare with later", show=False, key_display="]"),
-        Binding("g", "place", "Next message's line"),
+        Binding("g", "place", "Next message's line", show=False),
         Binding("f", "follow", "Follow", show=False),
         Binding("s", "stop", "Stop"),
         Binding("r", "resume", "Resume"),
@@ -122,7 +125,11 @@ class RunScreen(Screen[None]):
         """Begin to listen."""
         self.query_one(Timeline).focus()
         self._listen()
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
         self.set_interval(1 / _REPAINTS_PER_SECOND, self._repaint)
+
+    def _theme_changed(self, _theme: Theme) -> None:
+        self._dirty = True  # code brings its own colours
 
     def _listen(self) -> None:
         self._over = False
@@ -160,15 +167,21 @@ class RunScreen(Screen[None]):
         self._dirty = False
         head = headline(self.view, now=self.owner.now(), live=not self._over, width=self.size.width - 2)
         self.query_one("#head", Static).update(head)
-        notices = self.query_one("#notices", Static)
-        notices.set_class(bool(self.view.notices), "on")
-        notices.update("\n".join(one_line(str(n.get("message", "")), 300) for n in self.view.notices[-3:]))
+        self._show_notices()
         timeline = self.query_one(Timeline)
         timeline.show(self.view)
         newest = timeline.newest(self.view)
         if self._following and newest is not None and newest != self._chosen:
             timeline.choose(*newest)
         self._paint_tab()
+
+    def _show_notices(self) -> None:
+        """The latest; what only told of progress goes when the run has ended."""
+        over = self.view.status != "running"
+        told = [n for n in self.view.notices if not (over and n.get("level") == "info")][-_NOTICES:]
+        notices = self.query_one("#notices", Static)
+        notices.set_class(bool(told), "on")
+        notices.update("\n".join(one_line(str(n.get("message", "")), 300) for n in told))
 
     def _paint_tab(self) -> None:
         tab = self.query_one(TabbedContent).active
@@ -195,12 +208,12 @@ class RunScreen(Screen[None]):
         self.query_one(f"#{tab}-body", Static).update(self._pane(tab, turn))
 
     def _pane(self, tab: str, turn: TurnView) -> RenderableType:
-        theme = self.owner.code_theme
+        look = self.owner.code_look
         match tab:
             case "code":
-                return code(turn, theme=theme, marked=[p.line for p in places(turn)])
+                return code(turn, look=look, marked=[p.line for p in places(turn)])
             case "diff":
-                return difference(turn, self._earlier(turn), theme=theme)
+                return difference(turn, self._earlier(turn), look=look)
             case "verdict":
                 return verdict(turn)
             case "features":
@@ -221,7 +234,7 @@ class RunScreen(Screen[None]):
     def _fill_places(self, turn: TurnView) -> None:
         found = places(turn)
         listed = self.query_one("#places", OptionList)
-        lines = [f"{p.line}: {p.text}" for p in found]
+        lines = [f"line {p.line}: {p.text}" for p in found]
         if [str(listed.get_option_at_index(i).prompt) for i in range(listed.option_count)] != lines:
             listed.clear_options()
             # Content from plain text: a message may hold brackets, which are not markup.
@@ -250,6 +263,7 @@ class RunScreen(Screen[None]):
     def on_resize(self, event: Resize) -> None:
         """A wide screen has room for more columns."""
         self.set_class(event.size.width >= _WIDE, "wide")
+        self.set_class(event.size.width < _TABS_FIT, "narrow")
         self.query_one(Timeline).wide = event.size.width >= _WIDE
         self._dirty = True
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
+from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Header, Input, Static
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 PAGE = 200
 """Runs read at a time: a store of many thousands opens as fast as a small one."""
 _REFRESH_SECONDS = 2.0
-_COLUMNS = (("run", 13), ("", 1), ("status", 11), ("task", 20), ("policy", 10), ("age", 6), ("best", 22))
+_COLUMNS = (("run", 10), ("status", 13), ("task", 0.42), ("policy", 0.26), ("age", 6), ("best", 0.32))
+"""Widths in characters, or as shares of what is left."""
 _MARKS = {"running": GLYPHS["running"], "correct": GLYPHS["correct"], "interrupted": "‖"}
 
 
@@ -59,7 +61,7 @@ class RunsScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ids: list[str] = []
+        self._runs: dict[str, RunSummary] = {}
         self._wanted = ""
         self._complete = False
 
@@ -70,7 +72,7 @@ class RunsScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Header, filter, table, footer."""
-        yield Header()
+        yield Header(icon=" ")
         yield Input(placeholder="part of a task's name or path", id="filter", disabled=True)
         yield RunTable(cursor_type="row", zebra_stripes=True, id="runs")
         yield Static("", id="empty", markup=False)
@@ -78,17 +80,28 @@ class RunsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Make the columns and read the first page."""
-        table = self.query_one(DataTable)
-        for name, width in _COLUMNS:
-            table.add_column(name, width=width, key=name or "mark")
-        table.focus()
+        self.query_one(DataTable).focus()
         self.read(fresh=True)
         self.set_interval(_REFRESH_SECONDS, self._refresh_if_at_top)
+
+    def on_resize(self, event: Resize) -> None:
+        """The columns share the width."""
+        table = self.query_one(DataTable)
+        at = table.cursor_row
+        table.clear(columns=True)
+        padding = 2 * table.cell_padding * len(_COLUMNS)
+        fixed = sum(width for _, width in _COLUMNS if width >= 1)
+        free = max(event.size.width - int(fixed) - padding - table.scrollbar_size_vertical, 30)
+        for name, width in _COLUMNS:
+            table.add_column(name, width=int(width if width >= 1 else width * free), key=name)
+        for run in self._runs.values():
+            table.add_row(*self._cells(run), key=run.id)
+        table.move_cursor(row=at, animate=False)
 
     @work(thread=True, group="runs")
     def read(self, *, fresh: bool) -> None:
         """Read a page; the message it posts fills the table."""
-        offset = 0 if fresh else len(self._ids)
+        offset = 0 if fresh else len(self._runs)
         try:
             runs = self.owner.store.list_runs(PAGE, offset=offset, task=self._wanted or None)
         except StoreError as error:
@@ -102,22 +115,23 @@ class RunsScreen(Screen[None]):
             return  # typed on meanwhile
         table = self.query_one(DataTable)
         if message.fresh:
-            known = set(self._ids)
+            known = set(self._runs)
             if known and not self._wanted and {r.id for r in message.runs} <= known:
                 for run in message.runs:  # nothing new: only what changed is written
+                    self._runs[run.id] = run
                     for column, cell in zip(table.columns, self._cells(run), strict=True):
                         table.update_cell(run.id, column, cell)
                 return
             table.clear()
-            self._ids = []
+            self._runs = {}
         for run in message.runs:
             if run.id not in table.rows:
                 table.add_row(*self._cells(run), key=run.id)
-                self._ids.append(run.id)
+                self._runs[run.id] = run
         self._complete = len(message.runs) < PAGE
         empty = self.query_one("#empty", Static)
-        empty.set_class(not self._ids, "on")
-        table.display = bool(self._ids)
+        empty.set_class(not self._runs, "on")
+        table.display = bool(self._runs)
         empty.update("No run fits." if self._wanted else "There are no runs yet. Make one: cudaperf translate FILE.c")
 
     @on(Failed)
@@ -128,11 +142,11 @@ class RunsScreen(Screen[None]):
         status = run.status.value
         best = f"{run.best_speedup:.3g}× {run.best_baseline or ''}" if run.best_speedup else ""
         mark = _MARKS.get(status, GLYPHS["wrong"])
-        texts = (run.id, mark, status, run.task_name, run.policy, age(self.owner.now() - run.created), best)
-        return [Text(one_line(text, 40)) for text in texts]
+        texts = (run.id, f"{mark} {status}", run.task_name, run.policy, age(self.owner.now() - run.created), best)
+        return [Text(one_line(text, 80)) for text in texts]
 
     def _refresh_if_at_top(self) -> None:
-        if self.is_current and len(self._ids) <= PAGE:
+        if self.is_current and len(self._runs) <= PAGE:
             self.read(fresh=True)
 
     @on(RunTable.NearEnd)
@@ -156,8 +170,9 @@ class RunsScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
-        if self._ids:
-            self.owner.open_run(self._ids[self.query_one(DataTable).cursor_row])
+        table = self.query_one(DataTable)
+        if table.row_count:
+            self.owner.open_run(str(table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value))
 
     def action_filter(self) -> None:
         """Type a part of a task's name."""

@@ -8,10 +8,10 @@ from rich.text import Text
 from textual.widgets import DataTable
 
 from tui.numbers import age, seconds
-from tui.run_view import RunView, TurnView
+from tui.run_view import BACKENDS, RunView, TurnView
 from tui.safe import one_line
 
-_NARROW = (("turn", 6), ("", 1), ("what", 14))
+_NARROW = (("turn", 4), ("what", 15))
 _MORE = (("time", 8), ("reward", 6))
 
 
@@ -49,15 +49,14 @@ class Timeline(DataTable[Text]):
         self.clear(columns=True)
         self._shown.clear()
         for name, width in _NARROW + (_MORE if self.wide else ()):
-            self.add_column(name, width=width, key=name or "mark")
+            self.add_column(name, width=width, key=name)
         self._columns_for = self.wide
 
     def _cells(self, view: RunView, turn: TurnView) -> tuple[str, ...]:
-        place = view.place(turn)
-        if view.best == (turn.trajectory, turn.number):
-            place += "★"
         what = f"{turn.node}…" if turn.node else _outcome(turn)
-        cells = (place, turn.glyph, one_line(what, 14))
+        if view.best == (turn.trajectory, turn.number):
+            what += " ★"
+        cells = (view.place(turn), f"{turn.glyph} {one_line(what, 13)}")
         if not self.wide:
             return cells
         timing = turn.timing
@@ -98,7 +97,7 @@ class Timeline(DataTable[Text]):
 
 def _order(place: Text) -> tuple[int, ...]:
     """Sort key of what `RunView.place` wrote."""
-    return tuple(int(part) for part in place.plain.rstrip("★").split("."))
+    return tuple(int(part) for part in place.plain.split("."))
 
 
 def _outcome(turn: TurnView) -> str:
@@ -115,7 +114,7 @@ def headline(view: RunView, *, now: float, live: bool, width: int) -> Text:
     """Task, policy, backend; then what is going on or how it ended."""
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(one_line(view.task or "…", 40), style="bold")
-    text.append(f"  {one_line(view.policy, 40)} on {view.backend or '…'}")
+    text.append(f"  {one_line(view.policy, 40)} on {BACKENDS.get(view.backend, '…')}")
     if view.started is not None:
         spent = (view.finished or (now if live else view.latest or now)) - view.started
         text.append(f"  {age(spent)}", style="dim")
