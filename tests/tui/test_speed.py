@@ -55,7 +55,7 @@ async def until_seen(condition: Callable[[], bool], *, seconds: float = 5.0) -> 
 
 
 async def test_sixteen_trajectories_at_full_speed_leave_the_app_responsive(store: Store, tmp_path: Path) -> None:
-    """From key to repaint in under 100 ms (median; the worst under 400) while events pour in."""
+    """From key to repaint in under 100 ms (median; nine of ten under 300) while events pour in."""
     script = [candidate(f"correct {i + 1}e-4", i) + KERNEL for i in range(5)]
     deps = make_deps(ScriptedPolicy(script), DirectiveVerifier(), store, clock=Clock())
     config = GraphConfig(turns=5, trajectories=16, checkpointing=False, fixed_horizon=True)
@@ -94,7 +94,7 @@ async def test_sixteen_trajectories_at_full_speed_leave_the_app_responsive(store
     )
     assert len(waits) > 5
     assert median(waits) < 0.1
-    assert max(waits) < 0.4
+    assert sorted(waits)[len(waits) * 9 // 10] < 0.3
 
 
 async def test_ten_thousand_runs_list_in_under_a_second(store: Store, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ TABS = {
     "feedback": "Feedback",
 }
 _WRAPPED = {"verdict", "features", "times", "prompt", "answer", "feedback"}
-_REPAINTS_PER_SECOND = 12
+_REPAINTS_PER_SECOND = 8
 _WIDE = 110
 _NOTICES = 3
 _TABS_FIT = 92
