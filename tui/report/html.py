@@ -12,7 +12,7 @@ from tui.numbers import seconds, speedup
 from tui.panes.assessment import feature_values, hint_lines
 from tui.panes.code import no_code
 from tui.report.pictures import roofline, speedups
-from tui.run_view import RunView, TurnView
+from tui.run_view import BACKENDS, RunView, TurnView
 from tui.safe import ShownLimits, printable, shown
 
 _LIMITS = ShownLimits(line=2000, lines=6000)
@@ -31,9 +31,10 @@ h3 { font-size: 1rem; margin: 1rem 0 .3rem; } .soft { color: var(--soft); } .goo
 pre { background: var(--card); padding: .6rem; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace;
   margin: .3rem 0; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: .3rem 0; }
-td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
+td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; overflow-wrap: break-word; }
 th { font-weight: 600; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
-summary { cursor: pointer; color: var(--mark); } svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); }
+summary { cursor: pointer; color: var(--mark); }
+svg { max-width: 100%; height: auto; display: block; } svg text { fill: var(--ink); }
 .add { color: var(--good); } .del { color: var(--bad); } .verdict { font-weight: 600; }
 """
 
@@ -74,7 +75,7 @@ def _head(view: RunView) -> str:
     colour = "good" if view.status == "correct" else "bad" if view.status == "failed" else "soft"
     lines = [
         f"<h1>{_text(view.task)}</h1>",
-        f"<p class=soft>{_text(view.path)} · {_text(view.policy)} on {_text(view.backend)} · {when} · "
+        f"<p class=soft>{_text(view.path)} · {_text(view.policy)} on {_where(view)} · {when} · "
         f"run {_text(view.id)}</p>",
         f"<p class=verdict><span class={colour}>{_text(view.status)}</span> {_text(view.reason)}</p>",
     ]
@@ -89,7 +90,7 @@ def _told(view: RunView) -> str:
     verdict = view.verdict
     if verdict is None:
         return ""
-    text = f"It passed {verdict.passed} of {verdict.total} hidden cases on the {_text(verdict.backend)}. "
+    text = f"It passed {verdict.passed} of {verdict.total} hidden cases on {_where(view)}. "
     if not verdict.measured:
         return text + "Nothing was timed: there was no GPU."
     return text + "; ".join(_text(speedup(s)) for s in verdict.speedups)
@@ -192,6 +193,10 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     top = f"<tr>{''.join(f'<th>{escape(h)}</th>' for h in head)}</tr>" if head else ""
     body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<div class=scroll><table>{top}{body}</table></div>"
+
+
+def _where(view: RunView) -> str:
+    return BACKENDS.get(view.backend) or _text(view.backend)
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.numbers import seconds, speedup
-from tui.run_view import RunView, TurnView
+from tui.run_view import BACKENDS, RunView, TurnView
 from tui.safe import ShownLimits, one_line, shown
 
 _LIMITS = ShownLimits(line=1000, lines=2000)
@@ -15,12 +15,12 @@ MARK = "<!-- cudaperf report -->"
 
 def markdown_report(view: RunView) -> str:
     """Headline, one line a turn, the chosen source. Text of a model is fenced or on one line, never markup."""
+    where = BACKENDS.get(view.backend) or _plain(view.backend)
     lines = [
         MARK,
         f"# {_plain(view.task)}",
         "",
-        f"{_plain(view.policy)} on {_plain(view.backend)}, run {_plain(view.id)}: "
-        f"**{view.status}** {_plain(view.reason)}",
+        f"{_plain(view.policy)} on {where}, run {_plain(view.id)}: **{view.status}** {_plain(view.reason)}",
         "",
         "| turn | status | cases | time | speedup | reward |",
         "|---|---|---|---|---|---|",
@@ -29,7 +29,7 @@ def markdown_report(view: RunView) -> str:
     lines += ["", *(f"- {_plain(str(n.get('message', '')))}" for n in view.notices)]
     best = view.best_turn
     if best is not None and view.verdict is not None:
-        told = f"It passed {view.verdict.passed} of {view.verdict.total} hidden cases on the {view.verdict.backend}."
+        told = f"It passed {view.verdict.passed} of {view.verdict.total} hidden cases on {where}."
         lines += ["", told if view.verdict.measured else f"{told} Nothing was timed: there was no GPU."]
         text = shown(best.source, _LIMITS)
         fence = "`" * max(3, _longest_ticks(text) + 1)

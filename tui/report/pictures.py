@@ -7,7 +7,9 @@ from math import log2, log10
 
 from tui.run_view import RunView
 
-_WIDTH, _ROW, _LEFT, _RIGHT = 640, 26, 90, 70
+_WIDTH, _ROW, _LEFT, _RIGHT = 420, 26, 66, 54
+"""In units of the picture, of which a letter takes 13: narrow, so that it can be read on a phone."""
+_SHOWN_WIDTH = 560
 
 
 def speedups(view: RunView) -> str:
@@ -57,7 +59,7 @@ def roofline(view: RunView) -> str:
     bottom, top = log10(min(rate, bandwidth * 10**left)) - 0.3, log10(peak) + 0.3
 
     def x(v: float) -> float:
-        return 60 + 560 * (log10(v) - left) / (right - left)
+        return 20 + 380 * (log10(v) - left) / (right - left)
 
     def y(v: float) -> float:
         return 250 - 220 * (log10(v) - bottom) / (top - bottom)
@@ -69,15 +71,15 @@ def roofline(view: RunView) -> str:
         f'<polyline points="{x(10**left):.1f},{y(bandwidth * 10**left):.1f} {x(ridge):.1f},{y(peak):.1f} '
         f'{x(10**right):.1f},{y(peak):.1f}" fill="none" stroke="currentColor" stroke-width="2"/>'
         f'<circle cx="{x(intensity):.1f}" cy="{y(rate):.1f}" r="6" fill="currentColor"/>'
-        f'<text x="{min(x(intensity) + 10, 520):.1f}" y="{y(rate) + 5:.1f}">{share:.0%} of the limit</text>'
-        f'<text x="60" y="272">{intensity:.3g} FLOP/byte; {rate / 1e12:.3g} TFLOP/s of {peak / 1e12:.3g}; '
-        f"copy {bandwidth / 1e12:.3g} TB/s</text>"
+        f'<text x="{min(x(intensity) + 10, 300):.1f}" y="{y(rate) + 5:.1f}">{share:.0%} of the limit</text>'
+        f'<text x="4" y="272">{intensity:.3g} FLOP/byte, {rate / 1e12:.3g} of {peak / 1e12:.3g} TFLOP/s</text>'
+        f'<text x="4" y="290">copying reaches {bandwidth / 1e12:.3g} TB/s</text>'
     )
-    return _svg(_WIDTH, 280, "Roofline", body)
+    return _svg(_WIDTH, 296, "Roofline", body)
 
 
 def _svg(width: int, height: int, title: str, body: str) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{title}" '
+        f'<svg viewBox="0 0 {width} {height}" width="{_SHOWN_WIDTH}" role="img" aria-label="{title}" '
         f'font-family="system-ui, sans-serif" font-size="13">{body}</svg>'
     )
