@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -93,12 +94,29 @@ async def test_the_markdown_fences_what_holds_fences(store: Store) -> None:
     assert re.search(r"^`{5}cuda\n.*^`{5}$", text, re.S | re.M)
 
 
-def test_the_roofline_needs_all_its_numbers() -> None:
-    view = RunView(verdict=Verdict(Status.CORRECT, profile=PROFILE))
+def test_the_roofline_needs_its_numbers() -> None:
+    view = RunView(verdict=Verdict(Status.CORRECT, measured=True, profile=PROFILE))
     assert "74% of the limit" in roofline(view)  # 5e11 of 0.17 × 4e12
     for name in PROFILE:
-        view.verdict = Verdict(Status.CORRECT, profile={**PROFILE, name: None})
+        view.verdict = Verdict(Status.CORRECT, measured=True, profile={**PROFILE, name: None})
         assert roofline(view) == ""
+
+
+async def test_the_roofline_makes_do_with_the_datasheet(store: Store) -> None:
+    view = await story(store)
+    assert view.verdict is not None
+    assert view.best_turn is not None
+    assert roofline(view) == ""
+    profile = {"bytes_per_second": 3e12, "share_of_datasheet_bandwidth": 0.625, "ptxas": {"k": 1}}
+    assert view.best_turn.verdict is not None
+    view.best_turn.verdict = replace(view.best_turn.verdict, profile=profile)
+    view.verdict = None
+    page = html_report(view)
+    assert "62% of the limit" in page
+    assert "3 of the 4.8 TB/s in the datasheet" in page
+    assert "arithmetic ceiling unknown" in page
+    assert "share of datasheet bandwidth</td><td>62.5%" in page
+    assert "ptxas" not in page
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +23,7 @@ def times(run: RunView, turn: TurnView, *, width: int) -> RenderableType:
     if verdict is not None and verdict.timings:
         parts.append(_samples(turn))
         parts += [Text(speedup(s)) for s in verdict.speedups]
-        parts += [Text(f"{one_line(k, 40)}: {one_line(str(v), 120)}", style="dim") for k, v in verdict.profile.items()]
+        parts += [Text(f"{one_line(name, 40)}: {told}", style="dim") for name, told in profile_lines(verdict.profile)]
     else:
         parts.append(Text(f"Not measured: {_why_unmeasured(run, turn)}", style="dim"))
     parts.append(Text("\nSeconds per node", style="bold"))
@@ -30,6 +33,18 @@ def times(run: RunView, turn: TurnView, *, width: int) -> RenderableType:
     if plot is not None:
         parts += [Text("\nSpeedup by turn, with 95 % interval (log axis)", style="bold"), plot]
     return Group(*parts)
+
+
+def profile_lines(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what a profile says in a single number or word; the rest is for machines."""
+    found = []
+    for name, value in profile.items():
+        if isinstance(value, float):
+            share = "share" in name
+            found.append((name.replace("_", " "), f"{value:.1%}" if share else f"{value:.4g}"))
+        elif isinstance(value, (int, str)):
+            found.append((name.replace("_", " "), one_line(str(value), 120)))
+    return found
 
 
 def speedup_plot(turns: list[TurnView], *, width: int) -> Text | None:

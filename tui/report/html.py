@@ -11,6 +11,7 @@ from cudaperf_agent.cuda.verdict import Verdict
 from tui.numbers import seconds, speedup
 from tui.panes.assessment import feature_values, hint_lines
 from tui.panes.code import no_code
+from tui.panes.times import profile_lines
 from tui.report.pictures import roofline, speedups
 from tui.run_view import BACKENDS, RunView, TurnView
 from tui.safe import ShownLimits, printable, shown
@@ -142,6 +143,7 @@ def _verdict(verdict: Verdict) -> str:
         rows_ = [[t.kind, t.case, seconds(t.median), f"{t.cv:.1%}", seconds(t.cold)] for t in verdict.timings]
         parts.append(_table(["time", "case", "median", "cv", "first call"], rows_))
         parts += [f"<p>{_text(speedup(s))}</p>" for s in verdict.speedups]
+        parts.append(_table([], [list(pair) for pair in profile_lines(verdict.profile)]))
     return "\n".join(parts)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
-from math import log2, log10
+from math import expm1, log2, log10
 
+from tui.panes.assessment import feature_values
 from tui.run_view import RunView
 
 _WIDTH, _ROW, _LEFT, _RIGHT = 420, 26, 66, 54
@@ -40,23 +42,71 @@ def speedups(view: RunView) -> str:
     return _svg(_WIDTH, height, "Speedup by turn", title + one + "".join(rows))
 
 
-def roofline(view: RunView) -> str:
-    """The chosen attempt under the machine's measured ceilings; empty unless its profile holds all four numbers.
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """A candidate under its ceilings.
 
-    Reads ``flop_per_byte``, ``flop_per_second``, ``peak_bytes_per_second`` and ``peak_flop_per_second``.
+    Attributes:
+        intensity: FLOP per byte.
+        rate: FLOP/s reached.
+        bandwidth: Bytes/s that memory allows.
+        peak: FLOP/s that the arithmetic allows; `None` where it is not known.
+        notes: What the numbers are, a line each.
+    """
+
+    intensity: float
+    rate: float
+    bandwidth: float
+    peak: float | None
+    notes: tuple[str, ...]
+
+
+def roofline(view: RunView) -> str:
+    """The chosen attempt under the machine's ceilings; empty unless it was timed and its profile holds the numbers."""
+    roof = _roof(view)
+    return _draw(roof) if roof is not None else ""
+
+
+def _roof(view: RunView) -> Roof | None:
+    """Measured numbers where the profile holds all four, else bytes/s against the datasheet's.
+
+    Reads ``flop_per_byte``, ``flop_per_second``, ``peak_bytes_per_second`` and ``peak_flop_per_second``; else
+    ``bytes_per_second`` and ``share_of_datasheet_bandwidth``, and of the features ``ai``, which is log1p(FLOP/byte).
     """
     best = view.best_turn
-    verdict = view.verdict or (best.verdict if best else None)
+    verdict = next((v for v in (view.verdict, best and best.verdict) if v and v.measured), None)
     profile = verdict.profile if verdict else {}
-    names = ("flop_per_byte", "flop_per_second", "peak_bytes_per_second", "peak_flop_per_second")
-    try:
-        intensity, rate, bandwidth, peak = (float(profile[n]) for n in names)
-    except (KeyError, TypeError, ValueError):
-        return ""
-    if min(intensity, rate, bandwidth, peak) <= 0:
-        return ""
-    left, right = log10(min(intensity, peak / bandwidth)) - 1, log10(max(intensity, peak / bandwidth)) + 1
-    bottom, top = log10(min(rate, bandwidth * 10**left)) - 0.3, log10(peak) + 0.3
+    measured = [_number(profile.get(n)) for n in ("flop_per_byte", "flop_per_second", "peak_bytes_per_second")]
+    peak = _number(profile.get("peak_flop_per_second"))
+    if peak and all(measured):
+        intensity, rate, bandwidth = measured
+        notes = (
+            f"{intensity:.3g} FLOP/byte, {rate / 1e12:.3g} of {peak / 1e12:.3g} TFLOP/s",
+            f"ceilings as measured; copying reaches {bandwidth / 1e12:.3g} TB/s",
+        )
+        return Roof(intensity, rate, bandwidth, peak, notes)
+    moved, share = _number(profile.get("bytes_per_second")), _number(profile.get("share_of_datasheet_bandwidth"))
+    intensity = expm1(_number(feature_values(best).get("ai"))) if best else 0.0
+    if not (moved and share and intensity):
+        return None
+    notes = (
+        f"{moved / 1e12:.3g} of the {moved / share / 1e12:.3g} TB/s in the datasheet",
+        f"{intensity:.3g} FLOP/byte by the source; arithmetic ceiling unknown",
+    )
+    return Roof(intensity, intensity * moved, moved / share, None, notes)
+
+
+def _number(value: object) -> float:
+    """A positive number, or 0."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    return float(value) if known else 0.0  # type: ignore[arg-type]
+
+
+def _draw(roof: Roof) -> str:
+    ridge = roof.peak / roof.bandwidth if roof.peak else roof.intensity * 10
+    top_rate = roof.peak or roof.bandwidth * ridge
+    left, right = log10(min(roof.intensity, ridge)) - 1, log10(max(roof.intensity, ridge)) + 1
+    bottom, top = log10(min(roof.rate, roof.bandwidth * 10**left)) - 0.3, log10(top_rate) + 0.3
 
     def x(v: float) -> float:
         return 20 + 380 * (log10(v) - left) / (right - left)
@@ -64,17 +114,21 @@ def roofline(view: RunView) -> str:
     def y(v: float) -> float:
         return 250 - 220 * (log10(v) - bottom) / (top - bottom)
 
-    ridge = peak / bandwidth
-    share = rate / min(peak, intensity * bandwidth)
+    corners = [
+        (10**left, roof.bandwidth * 10**left),
+        (ridge, top_rate),
+        *([(10**right, roof.peak)] if roof.peak else []),
+    ]
+    line = " ".join(f"{x(i):.1f},{y(r):.1f}" for i, r in corners)
+    share = roof.rate / min(top_rate, roof.intensity * roof.bandwidth)
+    at = f'x="{min(x(roof.intensity) + 10, 290):.1f}" y="{y(roof.rate) + 15:.1f}"'
     body = (
-        '<text x="4" y="12">Roofline (measured ceilings)</text>'
-        f'<polyline points="{x(10**left):.1f},{y(bandwidth * 10**left):.1f} {x(ridge):.1f},{y(peak):.1f} '
-        f'{x(10**right):.1f},{y(peak):.1f}" fill="none" stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{x(intensity):.1f}" cy="{y(rate):.1f}" r="6" fill="currentColor"/>'
-        f'<text x="{min(x(intensity) + 10, 300):.1f}" y="{y(rate) + 5:.1f}">{share:.0%} of the limit</text>'
-        f'<text x="4" y="272">{intensity:.3g} FLOP/byte, {rate / 1e12:.3g} of {peak / 1e12:.3g} TFLOP/s</text>'
-        f'<text x="4" y="290">copying reaches {bandwidth / 1e12:.3g} TB/s</text>'
+        '<text x="4" y="12">Roofline</text>'
+        f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="2"/>'
+        f'<circle cx="{x(roof.intensity):.1f}" cy="{y(roof.rate):.1f}" r="6" fill="currentColor"/>'
+        f"<text {at}>{share:.0%} of the limit</text>"
     )
+    body += "".join(f'<text x="4" y="{272 + 18 * i}">{escape(note)}</text>' for i, note in enumerate(roof.notes))
     return _svg(_WIDTH, 296, "Roofline", body)
 
 
