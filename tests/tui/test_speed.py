@@ -132,6 +132,7 @@ async def test_rows_of_several_trajectories_stay_in_order(store: Store, tmp_path
         screen = app.screen
         assert isinstance(screen, RunScreen)
         await until(pilot, lambda: screen._over and not screen._dirty)
+        assert screen._chosen == Timeline.newest(screen.view)  # it has followed the run to its end
         table = screen.query_one(Timeline)
         places = [str(table.get_row_at(i)[0]) for i in range(table.row_count)]
     assert places == [f"{t}.{n}" for t in range(1, trajectories + 1) for n in range(1, 6)]

@@ -173,6 +173,7 @@ class RunScreen(Screen[None]):
         newest = timeline.newest(self.view)
         if self._following and newest is not None and newest != self._chosen:
             timeline.choose(*newest)
+            self._choose(newest)
         self._paint_tab()
 
     def _show_notices(self) -> None:
@@ -244,11 +245,17 @@ class RunScreen(Screen[None]):
         listed.set_class(bool(found), "on")
 
     @on(DataTable.RowHighlighted, "#timeline")
-    def _turn_chosen(self, event: DataTable.RowHighlighted) -> None:
-        chosen = Timeline.key_of(event.row_key.value)
+    def _turn_chosen(self) -> None:
+        # Where the cursor is now: rows that come in between make messages that are out of date when they arrive.
+        self._choose(Timeline.key_of(self.query_one(Timeline).chosen_key))
+
+    @on(Timeline.Touched)
+    def _turn_touched(self) -> None:
+        self._following = False
+
+    def _choose(self, chosen: tuple[int, int] | None) -> None:
         if chosen is not None and chosen != self._chosen:
             self._chosen, self._against, self._place = chosen, None, -1
-            self._following = self._following and chosen == self.query_one(Timeline).newest(self.view)
             self._paint_tab()
 
     @on(TabbedContent.TabActivated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.text import Text
+from textual.message import Message
 from textual.widgets import DataTable
 
 from tui.numbers import age, seconds
@@ -17,6 +18,9 @@ _MORE = (("time", 8), ("reward", 6))
 
 class Timeline(DataTable[Text]):
     """Rows are keyed ``trajectory.turn``."""
+
+    class Touched(Message):
+        """The user, not the run, has moved the cursor."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(cursor_type="row", show_header=True, **options)
@@ -44,6 +48,20 @@ class Timeline(DataTable[Text]):
             self.sort("turn", key=_order)
             if chosen is not None and chosen in self.rows:
                 self.move_cursor(row=self.get_row_index(chosen), animate=False)
+
+    def action_cursor_up(self) -> None:
+        """By the user."""
+        self.post_message(self.Touched())
+        super().action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """By the user."""
+        self.post_message(self.Touched())
+        super().action_cursor_down()
+
+    def on_mouse_down(self) -> None:
+        """A click on a row, most likely."""
+        self.post_message(self.Touched())
 
     def _rebuild(self) -> None:
         self.clear(columns=True)
