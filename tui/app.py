@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from cudaperf_agent.store.repository import Store
+from tui.export import export_picture
 from tui.panes.code import CodeLook
 from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
@@ -122,5 +123,4 @@ class CudaPerfApp(App[None]):
 
     def save_picture(self) -> None:
         """Save the screen as SVG into the export folder."""
-        path = self.save_screenshot(path=str(self.export_to))
-        self.notify(f"saved {path}", markup=False)
+        self.notify(export_picture(self.export_screenshot(), self.export_to), markup=False)

@@ -8,6 +8,8 @@ from pathlib import Path
 from tui.report.html import html_report
 from tui.run_view import RunView, TurnView
 
+_REMOTE_FONT = re.compile(r',\s*url\("https?://[^"]*"\)(?: format\("[^"]*"\))?')
+
 
 def export_source(view: RunView, turn: TurnView, folder: Path) -> str:
     """Write the candidate; the sentence says where it is or why it could not be written."""
@@ -18,6 +20,11 @@ def export_source(view: RunView, turn: TurnView, folder: Path) -> str:
 def export_report(view: RunView, folder: Path) -> str:
     """Write the HTML report; the sentence says where it is or why it could not be written."""
     return _write(folder, f"{_safe_name(view.task)}.{view.id}", ".html", html_report(view))
+
+
+def export_picture(svg: str, folder: Path) -> str:
+    """Write a picture of the screen; the fonts that it names come from the machine, not from the network."""
+    return _write(folder, "cudaperf", ".svg", _REMOTE_FONT.sub("", svg))
 
 
 def _write(folder: Path, stem: str, ending: str, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 from cudaperf_agent.cuda.verdict import Speedup
+from tui.safe import one_line
 
 
 def seconds(value: float | None) -> str:
@@ -27,7 +28,7 @@ def age(value: float) -> str:
 
 def speedup(value: Speedup | None) -> str:
     """``3.2× [2.9, 3.5] naive``, empty where nothing was measured."""
-    return f"{value.value:.3g}× [{value.low:.3g}, {value.high:.3g}] {value.baseline}" if value else ""
+    return f"{value.value:.3g}× [{value.low:.3g}, {value.high:.3g}] {one_line(value.baseline, 60)}" if value else ""
 
 
 def interval_bar(value: Speedup, low: float, high: float, width: int) -> str:

@@ -32,6 +32,12 @@ BACKENDS = {"gpu": "the GPU", "emulator": "the CPU emulator"}
 _TIMES = ("device", "end_to_end", "resident")
 
 
+def short_policy(name: str) -> str:
+    """A policy's name without the folders of its file or the owner of its model: ``scripted:answers``."""
+    kind, colon, rest = name.partition(":")
+    return kind + colon + rest.rstrip("/").rsplit("/", 1)[-1]
+
+
 @dataclass(slots=True)
 class TurnView:
     """One turn of one trajectory, as far as it got; see `EventKind` for where each part comes from."""

@@ -23,11 +23,11 @@ def times(run: RunView, turn: TurnView, *, width: int) -> RenderableType:
     if verdict is not None and verdict.timings:
         parts.append(_samples(turn))
         parts += [Text(speedup(s)) for s in verdict.speedups]
-        parts += [Text(f"{one_line(name, 40)}: {told}", style="dim") for name, told in profile_lines(verdict.profile)]
+        parts += [Text(f"{name}: {told}", style="dim") for name, told in profile_lines(verdict.profile)]
     else:
         parts.append(Text(f"Not measured: {_why_unmeasured(run, turn)}", style="dim"))
     parts.append(Text("\nSeconds per node", style="bold"))
-    parts += [Text(f"{node:<9}{seconds(spent):>9}") for node, spent in turn.node_seconds.items()]
+    parts += [Text(f"{one_line(node, 8):<9}{seconds(spent):>9}") for node, spent in turn.node_seconds.items()]
     trajectory = run.trajectories.get(turn.trajectory)
     plot = speedup_plot(list(trajectory.turns.values()) if trajectory else [], width=width)
     if plot is not None:
@@ -41,9 +41,9 @@ def profile_lines(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, value in profile.items():
         if isinstance(value, float):
             share = "share" in name
-            found.append((name.replace("_", " "), f"{value:.1%}" if share else f"{value:.4g}"))
+            found.append((one_line(name, 60).replace("_", " "), f"{value:.1%}" if share else f"{value:.4g}"))
         elif isinstance(value, (int, str)):
-            found.append((name.replace("_", " "), one_line(str(value), 120)))
+            found.append((one_line(name, 60).replace("_", " "), one_line(str(value), 120)))
     return found
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cudaperf_agent.cuda.verdict import FailedCase, Verdict
-from tui.run_view import TurnView
+from tui.run_view import BACKENDS, TurnView
 from tui.safe import one_line, shown
 
 _STYLES = {"correct": "bold green", "running": "bold", "declined": "bold yellow"}
@@ -30,9 +30,9 @@ def places(turn: TurnView) -> list[Place]:
         return []
     errors = [d for d in verdict.diagnostics if d.severity in ("error", "fatal")]
     others = [d for d in verdict.diagnostics if d.severity not in ("error", "fatal")]
-    found = [Place(d.line, f"{d.severity}: {d.message}") for d in errors if d.line]
-    found += [Place(r.line, f"{r.kind}: {r.message}") for r in verdict.reports if r.line]
-    found += [Place(d.line, f"{d.severity}: {d.message}") for d in others if d.line]
+    found = [Place(d.line, f"{one_line(d.severity, 20)}: {d.message}") for d in errors if d.line]
+    found += [Place(r.line, f"{one_line(r.kind, 40)}: {r.message}") for r in verdict.reports if r.line]
+    found += [Place(d.line, f"{one_line(d.severity, 20)}: {d.message}") for d in others if d.line]
     return [Place(p.line, one_line(p.text, 300)) for p in found]
 
 
@@ -44,7 +44,8 @@ def verdict(turn: TurnView) -> RenderableType:
             continue
         if title:
             parts.append(Text(f"\n{title}: {judged.status.value}, {judged.passed} of {judged.total}", style="bold"))
-        if judged.message and (title or not turn.proposal.get("declined")):
+        told_below = judged.failure is not None and judged.failure.message in judged.message
+        if judged.message and not told_below and (title or not turn.proposal.get("declined")):
             parts.append(Text(shown(judged.message)))
         if judged.failure is not None:
             parts += [Text(), _failure(judged.failure)]
@@ -64,8 +65,7 @@ def _headline(turn: TurnView) -> Text:
             error = f"worst error {judged.worst_error:.2g} of what is allowed" if judged.worst_error else "exact"
             text.append(f", {error}", style="dim")
     if judged is not None and judged.backend:
-        where = f"{judged.backend} ({judged.device})" if judged.device else judged.backend
-        text.append(f"\nrun on: {one_line(where)}", style="dim")
+        text.append(f"\nrun on: {one_line(judged.device or BACKENDS.get(judged.backend, judged.backend))}", style="dim")
     return text
 
 
@@ -92,11 +92,11 @@ def _messages(judged: Verdict) -> list[RenderableType]:
         parts.append(Text("\nCompiler", style="bold"))
         for d in judged.diagnostics:
             at = f"line {d.line}: " if d.line else ""
-            parts.append(Text(f"{at}{d.severity}: {shown(d.message)}"))
+            parts.append(Text(f"{at}{one_line(d.severity, 20)}: {shown(d.message)}"))
     if judged.reports:
         parts.append(Text("\nMemory and race checker", style="bold"))
         for r in judged.reports:
             at = f"line {r.line}: " if r.line else ""
             times = f" (seen {r.count} times)" if r.count > 1 else ""
-            parts.append(Text(f"{at}{r.kind}: {shown(r.message)}{times}"))
+            parts.append(Text(f"{at}{one_line(r.kind, 40)}: {shown(r.message)}{times}"))
     return parts

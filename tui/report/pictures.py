@@ -8,6 +8,7 @@ from math import expm1, log2, log10
 
 from tui.panes.assessment import feature_values
 from tui.run_view import RunView
+from tui.safe import one_line
 
 _WIDTH, _ROW, _LEFT, _RIGHT = 420, 26, 66, 54
 """In units of the picture, of which a letter takes 13: narrow, so that it can be read on a phone."""
@@ -38,7 +39,8 @@ def speedups(view: RunView) -> str:
         )
     height = 40 + len(found) * _ROW
     one = f'<line x1="{x(1):.1f}" x2="{x(1):.1f}" y1="16" y2="{height - 10}" stroke="gray" stroke-dasharray="3 3"/>'
-    title = f'<text x="4" y="12">Speedup against {escape(found[0][1].baseline)}, 95 % interval, log axis</text>'
+    against = escape(one_line(found[0][1].baseline, 30))
+    title = f'<text x="4" y="12">Speedup against {against}, 95 % interval, log axis</text>'
     return _svg(_WIDTH, height, "Speedup by turn", title + one + "".join(rows))
 
 

@@ -349,7 +349,8 @@ class RunScreen(Screen[None]):
         if turn is None or not turn.source:
             self.notify("There is no code to copy.", markup=False)
             return
-        self.app.copy_to_clipboard(turn.source)
+        # A terminal takes UTF-8, which half a surrogate pair is not.
+        self.app.copy_to_clipboard(turn.source.encode("utf-8", "replace").decode("utf-8"))
         self.notify(f"Copied {len(turn.source.splitlines())} lines.", markup=False)
 
     def action_export(self) -> None:

@@ -17,7 +17,7 @@ from textual.widgets import DataTable, Footer, Header, Input, Static
 from cudaperf_agent.errors import StoreError
 from cudaperf_agent.store.records import RunSummary
 from tui.numbers import age
-from tui.run_view import GLYPHS
+from tui.run_view import GLYPHS, short_policy
 from tui.safe import one_line
 from tui.widgets.run_table import RunTable
 
@@ -142,7 +142,14 @@ class RunsScreen(Screen[None]):
         status = run.status.value
         best = f"{run.best_speedup:.3g}× {run.best_baseline or ''}" if run.best_speedup else ""
         mark = _MARKS.get(status, GLYPHS["wrong"])
-        texts = (run.id, f"{mark} {status}", run.task_name, run.policy, age(self.owner.now() - run.created), best)
+        texts = (
+            run.id,
+            f"{mark} {status}",
+            run.task_name,
+            short_policy(run.policy),
+            age(self.owner.now() - run.created),
+            best,
+        )
         return [Text(one_line(text, 80)) for text in texts]
 
     def _refresh_if_at_top(self) -> None:

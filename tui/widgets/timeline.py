@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from tui.numbers import age, seconds
-from tui.run_view import BACKENDS, RunView, TurnView
+from tui.run_view import BACKENDS, RunView, TurnView, short_policy
 from tui.safe import one_line
 
 _NARROW = (("turn", 4), ("what", 15))
@@ -132,7 +132,7 @@ def headline(view: RunView, *, now: float, live: bool, width: int) -> Text:
     """Task, policy, backend; then what is going on or how it ended."""
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(one_line(view.task or "…", 40), style="bold")
-    text.append(f"  {one_line(view.policy, 40)} on {BACKENDS.get(view.backend, '…')}")
+    text.append(f"  {one_line(short_policy(view.policy), 40)} on {BACKENDS.get(view.backend, '…')}")
     if view.started is not None:
         spent = (view.finished or (now if live else view.latest or now)) - view.started
         text.append(f"  {age(spent)}", style="dim")
