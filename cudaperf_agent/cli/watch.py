@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -39,6 +38,8 @@ def watch(
 
     A run that another process is at work on is followed. A run that was stopped can be resumed there.
     """
+    import asyncio
+
     from cudaperf_agent.cli.compose import open_store
     from cudaperf_agent.settings import load_settings
 
@@ -69,6 +70,8 @@ def watch_translation(work: Work, settings: Settings) -> Translation | None:
         CudaPerfError: As the translation does.
         KeyboardInterrupt: The user did not want to wait for the step at work.
     """
+    import asyncio
+
     from cudaperf_agent.cli.compose import open_store
 
     with open_store(settings) as store:
@@ -136,6 +139,8 @@ class Terminal:
         Returns:
             0, or 1 if the app failed.
         """
+        import asyncio
+
         from tui.app import CudaPerfApp
 
         app = CudaPerfApp(self._store, session=session, resume=self.resumed)

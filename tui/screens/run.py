@@ -207,6 +207,8 @@ class RunScreen(Screen[None]):
         if tab == "verdict":
             self._fill_places(turn)
         self.query_one(f"#{tab}-body", Static).update(self._pane(tab, turn))
+        if tab == "answer" and self._following and turn.node == "generate":
+            self.query_one("#answer .pane", ScrollableContainer).scroll_end(animate=False)
 
     def _pane(self, tab: str, turn: TurnView) -> RenderableType:
         look = self.owner.code_look
