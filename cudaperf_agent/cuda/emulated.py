@@ -56,7 +56,7 @@ class RunPlan:
         fill: Byte that outputs are poisoned with.
         order: In which the emulator takes the threads of a block.
         seed: Of a random order.
-        suppress: Launch statement, as ``kernel@line``, that is left out.
+        suppress: Launch statement, as ``kernel@line``, that is left out; ``*`` leaves out all but counts them.
         seconds: A shorter limit than usual.
     """
 
