@@ -25,9 +25,8 @@ class Strategy:
         items: Iterations per thread that a reduction aims at.
         tiled: Stage what neighbouring threads share in shared memory, where the nest has a form known for it.
         privatised: Histogram counts are gathered per block in shared memory first.
-        needs: What the strategy is about: ``tiled``, ``privatised``, ``rows``, ``tree``, ``stride`` or ``plane`` (a launch over
-            two or more loops). Where the plan
-            has no place for it there is no such variant.
+        needs: What the strategy is about: ``tiled``, ``privatised``, ``rows``, ``tree``, ``stride`` or ``plane`` (a
+            launch over two or more loops). Where the plan has no place for it there is no such variant.
     """
 
     name: str

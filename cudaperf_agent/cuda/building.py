@@ -13,6 +13,7 @@ from cudaperf_agent.cuda.emulated import Emulated, build_emulated
 from cudaperf_agent.cuda.link import linked_c
 from cudaperf_agent.cuda.verdict import Diagnostic, Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
+from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.stub import entry_prototype
 
@@ -100,8 +101,14 @@ async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated
         return Emulated(None, (), None, 0.0)
     if len(text.encode()) > place.config.compile.source_bytes:
         return Emulated(None, (), "the source is too long", 0.0)
-    async with place.compiling:
-        return await build_emulated(text, linked, wrap=place.sandbox.wrap, limits=place.config.compile.limits)
+    try:
+        async with place.compiling:
+            return await build_emulated(text, linked, wrap=place.sandbox.wrap, limits=place.config.compile.limits)
+    except BackendUnavailable as error:
+        if place.gpu is None:
+            raise
+        # The GPU decides; what the emulator would have seen besides goes unseen, and the verdict can say so.
+        return Emulated(None, (), f"the emulator is not available: {error.message}", 0.0)
 
 
 def _missing_entry(task: Task) -> str:

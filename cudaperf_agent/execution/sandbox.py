@@ -87,7 +87,7 @@ class Sandbox:
 
         Absolute paths on the command line, alone or behind ``-I``, ``-L`` and the like, stay readable.
         """
-        if self.own_user and not all(_others_may_read(p, self.kind == "bubblewrap") for p in _named_paths(argv)):
+        if self.own_user and not all(_others_may_read(p, self._mounts(p)) for p in _named_paths(argv)):
             _hand_over(folder, os.geteuid())
             return replace(self, own_user=False).wrap(argv, folder)
         command = self._unprivileged(list(argv), folder)
@@ -97,6 +97,10 @@ class Sandbox:
             command = [*_unshare_prefix(), *command]
         # Not left to bubblewrap: its own environment can be read from inside, as that of process 1.
         return [*_found("env", *(f"--unset={name}" for name in os.environ if not _harmless(name))), *command]
+
+    def _mounts(self, path: Path) -> bool:
+        """Whether `path` gets a mount of its own, so that the folders above it no longer matter."""
+        return self.kind == "bubblewrap" and not any(_inside(path, Path(p)) for p in _SYSTEM)
 
     def _unprivileged(self, argv: list[str], folder: Path) -> list[str]:
         # The working folder is entered last: bubblewrap itself may not, once it has dropped its capabilities.
@@ -120,6 +124,7 @@ class Sandbox:
             options += ["--unshare-user"]
         for place in _SYSTEM:
             options += _shown(Path(place))
+        options += ["--perms", "0755", "--dir", "/etc"]
         for file in _SYSTEM_FILES:
             options += ["--ro-bind-try", file, file]
         options += ["--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from cudaperf_agent.cuda import emulator
 from cudaperf_agent.cuda.emulator.rewrite import RewriteError, rewrite
 
 
@@ -78,3 +81,16 @@ def test_what_is_not_understood_has_a_line(source: str) -> None:
     assert caught.value.line == next(
         i for i, row in enumerate(source.splitlines(), 1) if "<<<" in row or "shared" in row
     )
+
+
+async def test_noinline_goes_with_the_standard_library(tmp_path: Path) -> None:
+    """The C++ library's own headers write ``__attribute__((__noinline__))``: a macro of that name would break them."""
+    source = (
+        "#include <memory>\n#define NI __noinline__\n"
+        "__device__ __noinline__ float f(float x) { return x * 2; }\n"
+        "NI __device__ __attribute__((__noinline__)) float g(float x) { return f(x); }\n"
+        "__global__ void k(float *x) { x[threadIdx.x] = g(x[threadIdx.x]); }\n"
+        'extern "C" void run(float *p) { auto q = std::make_shared<int>(3); k<<<1, 32>>>(p + *q); }\n'
+    )
+    built = await emulator.build(source, path_name="x.cu", folder=tmp_path)
+    assert built.library is not None, built.diagnostics

@@ -47,6 +47,9 @@ def rewrite(source: str) -> str:
             edits += _launch(source, tokens, index)
         elif token.text == "__shared__" and token.kind is TokenKind.NAME:
             edits += _shared(source, tokens, index, at_file_scope=depth == 0)
+        elif token.text == "__noinline__" and (not index or tokens[index - 1].text not in ("(", "::", ",")):
+            # Not a macro: the C++ library writes __attribute__((__noinline__)) itself.
+            edits.append(_Edit(token.start, token.end, "__attribute__((noinline))"))
     return _apply(source, edits)
 
 
