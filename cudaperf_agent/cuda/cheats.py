@@ -52,6 +52,7 @@ class GrowthRule:
         fixed: Threads of one launch that are enough for a task whose sizes are all constants.
         probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
         probe_elements: Most elements of the largest buffer of a probe.
+        idle_share: A kernel with fewer than 1/`idle_share` of the threads of the widest one in every case may be idle.
         probe_seconds: Time of all probes together; what did not come back by then is not judged.
     """
 
@@ -60,6 +61,7 @@ class GrowthRule:
     fixed: int = 32
     probes: tuple[int, ...] = (300, 600, 1100, 2500, 10_000, 65_536)
     probe_elements: int = 1 << 21
+    idle_share: int = 8
     probe_seconds: float = 3.0
 
 

@@ -133,7 +133,9 @@ def test_a_verdict_is_repeated_from_its_file(c_cases: Path, tmp_path: Path) -> N
     record.write_text(json.dumps(changed))
     other = in_process("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--json")
     assert other.returncode == 1
-    assert json.loads(other.stdout)["differences"] == [f"passed: {changed['passed']} before, {changed['passed'] - 1} now"]
+    assert json.loads(other.stdout)["differences"] == [
+        f"passed: {changed['passed']} before, {changed['passed'] - 1} now"
+    ]
 
 
 @pytest.mark.parametrize("text", ["not json", "{}", "[1]", '{"verdict": {"status": "splendid"}}'])
