@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cudaperf_agent.execution.native import Wrap, call_native
 from cudaperf_agent.tasks.cases import case_of_sizes, make_cases
 from cudaperf_agent.tasks.model import Case, Task, Value
@@ -71,15 +73,17 @@ def _trials(task: Task, base: int, case: Case, names: Sequence[str], config: Inf
         sizes = {n: int(case.values[n]) for n in (*known.sizes, *known.counts)}
         other = case_of_sizes(task, sizes, VISIBLE_PROFILES[draw % len(VISIBLE_PROFILES)], (base, 7, draw))
         for name in names:
-            value = _other_count(case.values[name], draw) if name in known.counts else other and other.values[name]
-            if value is not None and value.shape == case.values[name].shape and _differs(value, case.values[name]):
+            value = other.values[name] if other is not None else case.values[name]
+            if name in known.counts:
+                value = _other_count(case.values[name], draw)
+            if value.shape == case.values[name].shape and _differs(value, case.values[name]):
                 found.append(_Trial(name, base, replace(case, values={**case.values, name: value})))
     return found
 
 
 def _other_count(value: Value, draw: int) -> Value:
     """Fewer repetitions, which are legal where more may not be."""
-    return value // value.dtype.type(2 + draw)
+    return np.asarray(value // (2 + draw), value.dtype)
 
 
 def _differs(one: Value, other: Value) -> bool:

@@ -141,3 +141,41 @@ async def test_constant_sizes_need_a_warp(verifier: Verifier, block: int, correc
     task = await prepare(load_task(source=FIXED))
     verdict = await verifier.test(task, FIXED_ROWS.replace("BLOCK", str(block)))
     assert verdict.correct is correct, verdict.message
+
+
+SIDE_KERNEL = """
+__global__ void saxpy_kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+__global__ void side(int n, float *scratch)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        scratch[i] = 1.0f;
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    float *scratch;
+    if (n <= 0)
+        return cudaSuccess;
+    cudaMalloc((void **)&scratch, n * sizeof(float));
+    side<<<SIDE, 32, 0, stream>>>(n, scratch);
+    saxpy_kernel<<<(n + 31) / 32 + 8, 32, 0, stream>>>(n, a, x, y);
+    cudaFree(scratch);
+    return cudaGetLastError();
+}
+"""
+
+
+@pytest.mark.parametrize(("side", "status"), [("1", Status.CORRECT), ("(n + 31) / 32", Status.CHEAT)])
+async def test_an_idle_kernel_is_a_cheat_where_it_is_wide(
+    verifier: Verifier, c_cases: Path, side: str, status: Status
+) -> None:
+    task = await prepare(load_task(c_cases / "saxpy.c"))
+    verdict = await verifier.test(task, SIDE_KERNEL.replace("SIDE", side), hidden=True)
+    assert verdict.status is status, verdict.message

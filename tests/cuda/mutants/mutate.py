@@ -36,7 +36,9 @@ OPERATORS = (
     Operator("wrong operator", r"(?<=[\w)\]] )\+=(?= )", "-="),
     Operator("wrong operator", r"(?<= )&&(?= )", "||"),
     Operator("float for double", r"\bdouble (?=\w+ =|\w+\[)", "float "),
-    Operator("half for float", r"\bfloat (\w+) = ([^;\n]+);", r"float \1 = __half2float(__float2half(\2));"),
+    Operator(
+        "half for float", r"\bfloat (\w+) = ([^;,\n]*[\[*/(][^;,\n]*);", r"float \1 = __half2float(__float2half(\2));"
+    ),
     Operator("missing tail", r"\((\w+) \+ (?:\d+|\w+ - 1)\) / (\w+)", r"(\1) / \2"),
     Operator("swapped index", r"\bthreadIdx\.x\b", "threadIdx.y"),
     Operator("swapped index", r"\bblockIdx\.x\b", "blockIdx.y"),
@@ -82,7 +84,7 @@ def mutants_of(kernel: str, source: str) -> list[Mutant]:
     for name in dict.fromkeys(_SHARED.findall(source)):
         for match in re.finditer(rf"^ +(?:if [^\n]*\n +)?{name}\[[^;\n]*\] = [^;\n]*\w+\[[^;\n]*;", source, re.M):
             found.append(_mutant(kernel, _LOADS, source, match.start(), match.end(), "    ;"))
-    return found
+    return [mutant for mutant in found if mutant.source != source]
 
 
 def _mutant(kernel: str, operator: str, source: str, start: int, end: int, changed: str) -> Mutant:
