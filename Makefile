@@ -2,21 +2,31 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+BASE := $(VENV)/.installed
+STAMP := $(VENV)/.installed-for-tests
+# The torch that tests run with; users of the package take any that its extras admit.
+TEST_TORCH ?= torch==2.13.0
 
 .PHONY: setup demo test test-fast lint types imports clean
 
 setup: $(STAMP)
 
 # The compiler wheels are only taken where no nvcc is on the PATH.
-$(STAMP): pyproject.toml
+$(BASE): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@echo "installing cudaperf into $(VENV) (a minute the first time)"
 	@extras=$$(command -v nvcc >/dev/null 2>&1 && echo sandbox || echo nvcc,sandbox); \
-	  $(BIN)/python -m pip install --quiet --editable ".[$$extras]" --group dev
+	  $(BIN)/python -m pip install --quiet --editable ".[$$extras]"
+	@touch $(BASE)
+
+$(STAMP): $(BASE)
+	@echo "installing what the tests need (torch among it)"
+	@$(BIN)/python -m pip install --quiet "$(TEST_TORCH)"
+	@$(BIN)/python -m pip install --quiet --editable ".[local,tui]" --group dev
 	@touch $(STAMP)
 
-demo: $(STAMP)
+demo: $(BASE)
 	$(BIN)/cudaperf translate examples/saxpy.c --policy variants --out build/demo
 
 lint: $(STAMP)

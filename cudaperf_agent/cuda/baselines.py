@@ -78,10 +78,14 @@ async def make_contents(task: Task, oracle: Oracle, case: Case, config: TimingCo
     count = max(config.fewest_contents, min(config.contents, wanted))
     drawn = [await asyncio.to_thread(sized_case, task, sizes, seed) for seed in range(1, count + 1)]
     named = tuple(replace(c, name=case.name) for c in drawn)
-    expected: list[Expected] = []
-    for content in named:  # one at a time: a large size times all builds of the C would not fit in memory
-        expected += await oracle.expected([content])
-    return Contents(named, tuple(expected))
+    # A few at a time: a large size times all builds of the C would not fit in memory.
+    turns = asyncio.Semaphore(config.contents_at_once)
+
+    async def expect(content: Case) -> Expected:
+        async with turns:
+            return (await oracle.expected([content]))[0]
+
+    return Contents(named, tuple(await asyncio.gather(*(expect(content) for content in named))))
 
 
 async def time_reference(

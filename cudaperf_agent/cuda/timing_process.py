@@ -6,6 +6,7 @@ Blocking, for a thread of its own: an event loop's latency would be part of the 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
 import select
@@ -30,6 +31,7 @@ from cudaperf_agent.tasks.model import Case, Task, Value
 _BUFFER, _SENT, _RETURNED, _SETUP_ONLY = 1, 2, 4, 8
 _END, _NOTHING = 0xFFFFFFFF, 0xFFFFFFFE
 _CHUNK = 1 << 20
+_PIPE_BYTES = 1 << 20
 _SAID = 4000
 _FILE_BYTES = 64 << 20
 
@@ -118,7 +120,11 @@ class TimedProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         os.set_blocking(self._process.stdin.fileno(), False)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # less than asked for is only slower
+                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         return self
 
     def __exit__(

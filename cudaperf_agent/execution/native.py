@@ -12,6 +12,7 @@ i32 writing, i64 offset, u64 address where a guard page was hit.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -23,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,9 @@ from cudaperf_agent.execution.paths import cache_dir
 
 _DONE, _FAULT = 0x454E4F44, 0x544C5546
 _UNDERRUN = 2
+_LARGE = 1 << 20
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +122,8 @@ async def call_native(
     folder = Path(tempfile.mkdtemp(prefix="cudaperf-call-"))
     try:
         request, response = folder / "request", folder / "response"
-        _write_request(request, calls)
+        large = sum(argument.data.nbytes for arguments in calls for argument in arguments) > _LARGE
+        await _off_loop(large, _write_request, request, calls)
         argv = [str(runner), str(request), str(response), str(library), *(str(p) for p in preload)]
         child = await run_child(
             wrap(argv, folder) if wrap else argv,
@@ -126,11 +131,16 @@ async def call_native(
             cwd=folder,
             env={**_base_environment(folder), **(env or {})},
         )
-        raw = read_untrusted(response, limits.file_bytes)
+        raw = await _off_loop(large, read_untrusted, response, limits.file_bytes)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     outcomes, fault = _read_response(raw, calls)
     return NativeRun(outcomes, fault, child)
+
+
+async def _off_loop(large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Megabytes are written and read beside the event loop; for less, a thread would cost more than it frees."""
+    return await asyncio.to_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
 
 
 def read_untrusted(path: Path, most: int) -> bytes:
@@ -163,7 +173,7 @@ def _write_request(path: Path, calls: Sequence[Sequence[Argument]]) -> None:
                 flags = (1 if argument.returned else 0) | (2 if filled else 0)
                 out.write(struct.pack("<QII", argument.data.nbytes, flags, argument.fill or 0))
                 if not filled:
-                    out.write(np.ascontiguousarray(argument.data).tobytes())
+                    out.write(np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8).data)
 
 
 def _read_response(raw: bytes, calls: Sequence[Sequence[Argument]]) -> tuple[tuple[Outcome, ...], Fault | None]:

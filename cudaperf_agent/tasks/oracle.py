@@ -95,13 +95,20 @@ class Oracle:
         if not has_floats(self._task):
             return [self._expected(case, out, {}) for case, out in zip(cases, plain, strict=True)]
         builds = [*(_SAMPLES if thorough else _FEW_SAMPLES), *((Build.CONTRACTED,) if has_fma() else ())]
-        sampled = await asyncio.gather(*(self._sample(b, cases) for b in builds))
-        wide = await self._widened(cases, _MOVES if thorough else 1)
+        widening = asyncio.create_task(self._widened(cases, _MOVES if thorough else 1))
+        try:
+            sampled = await asyncio.gather(*(self._sample(b, cases) for b in builds))
+            wide = await widening
+        finally:
+            widening.cancel()
         found: list[dict[str, Outputs]] = [{} for _ in cases]
         for name, outputs in zip((*builds, *_WIDE), (*sampled, *wide), strict=False):
             for index, output in enumerate(outputs):
                 found[index][name] = output
-        return [self._expected(c, out, other) for c, out, other in zip(cases, plain, found, strict=True)]
+        made = [
+            asyncio.to_thread(self._expected, c, out, other) for c, out, other in zip(cases, plain, found, strict=True)
+        ]
+        return list(await asyncio.gather(*made))
 
     async def _sample(self, build: Build, cases: list[Case]) -> list[Outputs]:
         library = await build_library(self._task, build)
@@ -122,7 +129,7 @@ class Oracle:
     ) -> list[list[Outputs]]:
         """Outputs of the cases as they are, if wanted, and moved so often; all in one child."""
         trials = [cases] if unmoved else []
-        trials += [self._moved(task, cases, k) for k in range(moves)]
+        trials += [await asyncio.to_thread(self._moved, task, cases, k) for k in range(moves)]
         outputs = await self._run(library, task, [case for trial in trials for case in trial])
         return [outputs[k * len(cases) : (k + 1) * len(cases)] for k in range(len(trials))]
 
@@ -142,7 +149,7 @@ class Oracle:
         return [outputs_by_name(task, outcome.outputs) for outcome in run.outcomes]
 
     async def _call(self, library: Path, task: Task, cases: list[Case]) -> NativeRun:
-        calls = [native_arguments(task, case) for case in cases]
+        calls = [native_arguments(task, case, inputs_back=False) for case in cases]
         return await call_native(library, calls, limits=self._limits, wrap=self._wrap)
 
     def _expected(self, case: Case, plain: Outputs, other: dict[str, Outputs]) -> Expected:
@@ -211,7 +218,7 @@ def _moved_by(values: Value, step: float, rng: np.random.Generator) -> Value:
         return out
     if values.dtype.kind != "f":
         return values
-    signs = rng.choice((-1.0, 1.0), values.shape).astype(values.dtype)
+    signs = (rng.integers(0, 2, values.shape, dtype=np.int8) * 2 - 1).astype(values.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(values * (1 + signs * values.dtype.type(step)), dtype=values.dtype)
 

@@ -45,19 +45,21 @@ def _passed(parameter: Parameter) -> str:
     return f"(void *){parameter.name}" if parameter.pointer else parameter.name
 
 
-def native_arguments(task: Task, case: Case, *, fill: int | None = 0xFF) -> list[Argument]:
+def native_arguments(task: Task, case: Case, *, fill: int | None = 0xFF, inputs_back: bool = True) -> list[Argument]:
     """The arguments of one call, in the stub's order.
 
     Args:
         task: The task.
         case: Its inputs; an ``out`` buffer gives size and dtype only.
         fill: Byte with which ``out`` buffers are poisoned; `None` sends the case's own bytes.
+        inputs_back: Whether buffers that are only read come back too, so that a change of them can be seen.
     """
     arguments = []
     for parameter in task.inputs():
         data = np.ascontiguousarray(case.values[parameter.name])
         poisoned = parameter.pointer and not parameter.read and fill is not None
-        arguments.append(Argument(data, returned=parameter.pointer, fill=fill if poisoned else None))
+        returned = parameter.pointer and (parameter.written or inputs_back)
+        arguments.append(Argument(data, returned=returned, fill=fill if poisoned else None))
     size = task.returns.dtype if task.returns else np.dtype("u1")
     storage = np.zeros(1 if task.returns else 0, dtype=size)
     arguments.append(Argument(storage, returned=True, fill=fill))
