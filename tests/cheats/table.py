@@ -22,8 +22,7 @@ cheats that were seen in public work on generated kernels; files with other name
 ELSEWHERE = {
     5: "of PyTorch (a lazy tensor, a subclass of it): comes with the PyTorch input",
     7: "of checkers in the candidate's own Python process: ours is another one; the rest comes with the PyTorch input",
-    17: "a floor under times: nothing is timed without a GPU; the GPU's part is tested in `tests/cuda/test_timing.py` "
-    "where it exists",
+    17: "of times: nothing is timed without a GPU; the floor under a GPU's times is not built yet",
     19: "of PyTorch (inherits from the reference): comes with the PyTorch input",
     20: "of PyTorch (copies the reference): comes with the PyTorch input",
     25: "of tasks, not of candidates: `prepare` says which inputs change no result "
@@ -51,6 +50,7 @@ def page() -> str:
     lines = ["| row | file | what it tries | scored as | where |", "|--:|---|---|---|---|"]
     for row in ROWS:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
+    lines += [_row("–", attempt) for attempt in found.get(0, [])]
     faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} |" for a in attempts("faults")]
     return INTRODUCTION + "\n" + "\n".join(lines) + "\n" + FAULTS + "\n".join(faults) + "\n"
 
@@ -61,11 +61,11 @@ def row_of(attempt: Attempt) -> int:
     return int(match.group()) if match else 0
 
 
-def _row(row: int, attempt: Attempt) -> str:
+def _row(row: int | str, attempt: Attempt) -> str:
     head = dict(_head(attempt.source))
     where = "emulator" if "gpu" not in head else f"emulator; on a GPU: {head['gpu']}"
     note = f"; {head['note']}" if "note" in head else ""
-    what = re.sub(r"^[\d, ]+", "", attempt.what)
+    what = re.sub(r"^[\d, ]+", "", attempt.what).removeprefix("none: ")
     return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {where}{note} |"
 
 
