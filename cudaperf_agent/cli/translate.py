@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudaperf_agent.cli.compose import Source, Translation
     from cudaperf_agent.cli.display import Display
-    from cudaperf_agent.settings import Settings
+    from cudaperf_agent.settings_model import Settings
     from graph.events import Event
 
     Work = Coroutine[Any, Any, Translation]
@@ -29,7 +29,12 @@ DisplayOption = Annotated[
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", metavar="NAME", help="auto, variants, openai[:MODEL], local[:FOLDER] or scripted:PATH."),
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="auto, variants, openai[:MODEL], local[:FOLDER[+ADAPTER]], vllm[:MODEL[+ADAPTER]], ensemble[:POLICY] or "
+        "scripted:PATH.",
+    ),
 ]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cudaperf_agent.cli.compose import Translation
     from cudaperf_agent.cli.display import Display
-    from cudaperf_agent.settings import Settings
+    from cudaperf_agent.settings_model import Settings
     from cudaperf_agent.store.repository import Store
     from graph.events import Event
     from tui.session import LiveSession, Session
