@@ -18,6 +18,7 @@ from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from cudaperf_agent.store.repository import Store
 from graph.config import GraphConfig
+from graph.events import Event, EventKind
 from graph.runner import resume_run, run_task
 from tui.app import DARK, LIGHT
 from tui.screens.help import HelpScreen
@@ -263,3 +264,53 @@ async def test_hostile_text_harms_no_screen(store: Store, tmp_path: Path, size: 
             assert not {"\x1b", "\x07", "\u202e", "\u2066", "\0"} & set(text)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+
+
+async def test_a_run_of_another_process_is_followed(store: Store, tmp_path: Path) -> None:
+    policy = Gate(STORY)
+    deps = make_deps(policy, DirectiveVerifier(), store, clock=Clock())
+    running = asyncio.create_task(
+        run_task(saxpy_task(), deps, GraphConfig(turns=5, checkpointing=False), run_id="run-else")
+    )
+    policy.open.release()
+    with Store(store.path) as theirs:
+        app = app_on(theirs, tmp_path)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: policy.open.locked() and len(store.list_runs()) == 1)
+            screen = RunScreen(StoredSession(theirs, "run-else", poll_seconds=0.02))
+            await app.push_screen(screen)
+            await until(pilot, lambda: screen.view.find(0, 0) is not None)
+            assert not screen._over
+            for _ in range(4):
+                policy.open.release()
+            await until(pilot, lambda: screen.view.status == "correct" and screen._over)
+            assert screen.view.best == (0, 3)
+    await running
+
+
+async def test_the_answer_is_shown_as_it_is_generated(store: Store, tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    async def start(on_event: Any, control: Any) -> None:
+        def tell(kind: EventKind, at: float, **data: object) -> None:
+            on_event(Event(kind, "run-now", at, 0, 0, "generate", data))
+
+        started = {"task": "t", "path": "t.c", "policy": "p", "backend": "gpu", "turns": 1, "trajectories": 1}
+        on_event(Event(EventKind.RUN_STARTED, "run-now", 1.8e9, data=started))
+        tell(EventKind.NODE_STARTED, 1.8e9)
+        for i in range(101):
+            tell(EventKind.TOKEN, 1.8e9 + i * 0.02, text=f"word{i}\n")
+        await go_on.wait()
+
+    app = app_on(store, tmp_path, session=LiveSession(start))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        await until(pilot, lambda: screen.chosen is not None and screen.chosen.tokens == 101 and not screen._dirty)
+        assert screen.view.phase == "generate (turn 1)"
+        await pilot.press("7")
+        await until(pilot, lambda: "word100" in body(screen, "answer"))
+        assert "101 pieces, 50 a second" in body(screen, "answer")
+        await until(pilot, lambda: screen.query_one("#answer .pane").scroll_y > 50)  # the end is what is seen
+        go_on.set()
+        await until(pilot, lambda: screen._over)

@@ -105,6 +105,15 @@ def test_watch_on_a_terminal_leaves_it_as_it_was(stored: str) -> None:
     assert "\x1b[?25h" in shown.seen  # the cursor is back
 
 
+def test_an_orderly_kill_leaves_the_terminal_as_it_was(stored: str) -> None:
+    with OnTerminal(["watch", "latest"]) as shown:
+        shown.until("__global__")
+        assert shown.process is not None
+        shown.process.terminate()
+        assert shown.end() == 0
+    assert shown.seen.count("\x1b[?1049h") == shown.seen.count("\x1b[?1049l") == 1
+
+
 @pytest.mark.slow
 def test_a_translation_is_watched_to_its_end(tmp_path: Path) -> None:
     with OnTerminal(["translate", str(SAXPY), "--policy", "variants", "--tui", "--out", str(tmp_path)]) as shown:

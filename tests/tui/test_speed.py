@@ -24,6 +24,8 @@ from tui.screens.run import TABS, RunScreen
 from tui.session import LiveSession
 from tui.widgets.timeline import Timeline
 
+ENOUGH = 40
+"""Keys to press."""
 _SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
@@ -76,14 +78,14 @@ async def test_sixteen_trajectories_at_full_speed_leave_the_app_responsive(store
         screen = app.screen
         assert isinstance(screen, RunScreen)
         names = list(TABS)
-        while not screen._over:
+        while not screen._over and len(waits) < ENOUGH:
             number = (len(waits) + 1) % len(names)
             begun, wall = now(), time.perf_counter()
             app.post_message(events.Key(str(number + 1), str(number + 1)))  # as the terminal's driver does
             await until_seen(lambda shown=names[number]: app.seen == shown)
             waits.append(now() - begun)
             walls.append(time.perf_counter() - wall)
-        await until(pilot, lambda: not screen._dirty)
+        await until(pilot, lambda: screen._over and not screen._dirty, seconds=40)
         assert screen.query_one(Timeline).row_count == 80
         keys = [k.value for k in screen.query_one(Timeline).rows]
         shown = [str(screen.query_one(Timeline).get_row(k)[0]) for k in keys if k]
