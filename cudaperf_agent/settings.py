@@ -13,12 +13,13 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from cudaperf_agent.errors import ConfigError, UsageError
 from cudaperf_agent.execution.paths import config_dir
+from cudaperf_agent.settings_model import Settings
 
 PROJECT_FILE = "cudaperf.toml"
 USER_FILE = "config.toml"
@@ -34,77 +35,6 @@ READ_ELSEWHERE = {
     "CUDAPERF_HOME": "Not read by the program; the Makefile sets it.",
 }
 """Variables about the machine, which the parts that need them read themselves, before there are any settings."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class TranslateSettings(_Section):
-    """How a translation is searched for."""
-
-    policy: str = "auto"
-    """Who proposes: `auto`, `variants`, `openai` or `scripted:PATH`."""
-    turns: int = Field(default=5, ge=1, le=5)
-    """Turns of generate, compile, test and feedback per trajectory, at most 5."""
-    trajectories: int = Field(default=1, ge=1, le=1024)
-    """Independent searches that run at the same time; the best result of all is taken."""
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    """Seed of the test inputs and of sampling."""
-    time_budget: float | None = Field(default=None, gt=0)
-    """Seconds after which a translation stops; unset means no limit."""
-
-
-class EndpointSettings(_Section):
-    """An OpenAI-compatible endpoint, for instance a vLLM server."""
-
-    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
-    """Base URL with the version, for instance `http://localhost:8000/v1`."""
-    model: str | None = None
-    """Model name; unset takes the first one that the endpoint lists."""
-    api_key: SecretStr | None = None
-    """Key sent to the endpoint as a bearer token. Better set in the environment than in a file."""
-    temperature: float = Field(default=0.4, ge=0, le=2)
-    """Sampling temperature; 0.2 to 0.7 suits candidate generation."""
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    """Nucleus sampling: share of the probability mass that is kept."""
-    max_tokens: int = Field(default=4096, ge=64)
-    """Tokens one answer may have; a longer one is cut and recognised as cut."""
-    stream: bool = True
-    """Whether tokens are shown as they arrive."""
-    logprobs: bool = False
-    """Ask for token ids and log-probabilities, so that a run can be trained on (vLLM gives both)."""
-    timeout: float = Field(default=300.0, gt=0)
-    """Seconds one request may take."""
-    probe_timeout: float = Field(default=2.0, gt=0)
-    """Seconds the endpoint has to answer whether it is there."""
-    retries: int = Field(default=4, ge=0, le=20)
-    """How often a request is tried again after a connection error, 429 or 5xx."""
-    backoff: float = Field(default=0.5, gt=0)
-    """Seconds before the first repetition; doubled each time, with jitter."""
-    backoff_max: float = Field(default=30.0, gt=0)
-    """Longest wait between two tries, in seconds; also caps what a server asks for."""
-
-
-class PromptSettings(_Section):
-    """What a model gets to read."""
-
-    form: Literal["full", "compact"] = "full"
-    """`compact` is for small models: best attempt and last feedback only, at most 3,000 tokens."""
-    max_tokens: int = Field(default=16000, ge=1000)
-    """Tokens (estimated) that a whole full prompt may have."""
-
-
-class Settings(_Section):
-    """All settings."""
-
-    database_url: str | None = None
-    """Where runs are remembered, `sqlite:///PATH`; unset means a file in the data folder."""
-    display: Literal["auto", "plain", "log", "none"] = "auto"
-    """Progress on stderr: `auto` is live on a terminal and plain elsewhere."""
-    translate: TranslateSettings = TranslateSettings()
-    endpoint: EndpointSettings = EndpointSettings()
-    prompt: PromptSettings = PromptSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudaperf_agent.errors import UsageError
-from cudaperf_agent.settings import EndpointSettings, Settings
+from cudaperf_agent.settings_model import EndpointSettings, PromptSettings, Settings
 
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.cuda.replay import Replay
     from cudaperf_agent.cuda.verdict import Verdict
     from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.base import Policy
     from cudaperf_agent.policies.openai import EndpointConfig
     from cudaperf_agent.reward.composite import Reward
@@ -108,6 +109,7 @@ async def translate_async(
         control: Its ``request_drain()`` ends the run after the node at work.
         check: Called with the task before anything costly is done; may raise.
     """
+    from cudaperf_agent.cuda import emulator
     from graph.config import GraphConfig
     from graph.runner import run_task
 
@@ -117,6 +119,8 @@ async def translate_async(
     wanted = settings.translate
     tell = say or _ignore
     async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
+        if parts.verifier.backend == "emulator" and not emulator.is_built():
+            tell("the first test builds the CPU emulator, once for this version (some 20 s)")
         tell(f"{task.path}: running the C of {task.name} under the sanitizers")
         task = await prepared(task, parts.verifier)
         config = GraphConfig(
@@ -222,18 +226,38 @@ def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:
     return EndpointConfig(**values, api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else None)
 
 
-def make_deps(policy: Policy, verifier: Verifier, store: Store, *, compact: bool, prompt_tokens: int) -> Deps:
-    """The graph's dependencies."""
+def policy_config(settings: Settings, turns: int) -> PolicyConfig:
+    """What the policies are made of."""
+    from cudaperf_agent.policies.auto import PolicyConfig
+    from cudaperf_agent.policies.local import LocalConfig
+    from cudaperf_agent.policies.sampling import SamplingConfig
+    from cudaperf_agent.policies.vllm import VllmConfig
+
+    drawn = {"temperature", "top_p", "max_tokens"}
+    local, vllm = settings.local, settings.vllm
+    return PolicyConfig(
+        endpoint_config(settings.endpoint),
+        LocalConfig(**local.model_dump(exclude=drawn), sampling=SamplingConfig(**local.model_dump(include=drawn))),
+        VllmConfig(**vllm.model_dump(exclude=drawn), sampling=SamplingConfig(**vllm.model_dump(include=drawn))),
+        turns,
+    )
+
+
+def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSettings, *, small: bool) -> Deps:
+    """The graph's dependencies; `small` decides the prompt's form where the settings leave it open."""
+    from cudaperf_agent.policies.examples import ExamplePool
     from cudaperf_agent.policies.parse_answer import parse_answer
     from cudaperf_agent.policies.prompts import PromptConfig, build_messages
     from graph.context import Deps
 
-    config = PromptConfig.compact() if compact else PromptConfig(total=prompt_tokens)
+    compact = small if prompt.form == "auto" else prompt.form == "compact"
+    config = PromptConfig.compact() if compact else PromptConfig(total=prompt.max_tokens)
+    pool = ExamplePool.load(prompt.examples) if prompt.examples and not compact else None
     return Deps(
         policy=policy,
         verifier=verifier,
         store=store,
-        build_messages=partial(build_messages, config=config),
+        build_messages=partial(build_messages, config=config, selector=pool),
         parse_answer=parse_answer,
         assess=assess,
         write_feedback=write_feedback,
@@ -286,15 +310,12 @@ async def _parts(
 
     verifier = make_verifier(seed)
     try:
-        choice = await choose_policy(policy_name, endpoint=endpoint_config(settings.endpoint), turns=turns)
+        choice = await choose_policy(policy_name, policy_config(settings, turns))
         try:
             if choice.note:
                 say(choice.note)
-            compact = choice.small or settings.prompt.form == "compact"
             with open_store(settings) as store:
-                deps = make_deps(
-                    choice.policy, verifier, store, compact=compact, prompt_tokens=settings.prompt.max_tokens
-                )
+                deps = make_deps(choice.policy, verifier, store, settings.prompt, small=choice.small)
                 yield _Parts(deps, verifier, choice.policy)
         finally:
             await choice.policy.aclose()

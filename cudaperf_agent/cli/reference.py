@@ -10,7 +10,8 @@ from typing import Any
 import typer
 
 from cudaperf_agent.cli.main import app
-from cudaperf_agent.settings import READ_ELSEWHERE, Settings, environment_name, load_settings, setting_keys
+from cudaperf_agent.settings import READ_ELSEWHERE, environment_name, load_settings, setting_keys
+from cudaperf_agent.settings_model import Settings
 
 _INTRODUCTION = """# The command line
 

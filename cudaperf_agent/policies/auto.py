@@ -1,18 +1,54 @@
-"""From the name of a policy to the policy; `auto` looks for an endpoint that answers and else takes the variants."""
+"""From the name of a policy to the policy; `auto` takes the first of endpoint, local model and variants that serves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cudaperf_agent.errors import UsageError
+from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Policy
-from cudaperf_agent.policies.endpoint import probe
-from cudaperf_agent.policies.openai import EndpointConfig, OpenAIPolicy
+from cudaperf_agent.policies.endpoint import EndpointHealth, probe
+from cudaperf_agent.policies.ensemble import EnsemblePolicy
+from cudaperf_agent.policies.local import LocalConfig, LocalPolicy
+from cudaperf_agent.policies.model_spec import (
+    SMALL_CONTEXT,
+    local_missing,
+    parse_spec,
+    shipped_adapter,
+    small_model,
+    small_name,
+)
+from cudaperf_agent.policies.openai import MOST_TOKENS, EndpointConfig, OpenAIPolicy
+from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.scripted import ScriptedPolicy
 from cudaperf_agent.policies.variants import VariantsPolicy
+from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
 
-NAMES = ("auto", "variants", "openai[:MODEL]", "local[:FOLDER[+ADAPTER]]", "scripted:PATH")
+NAMES = (
+    "auto",
+    "variants",
+    "openai[:MODEL]",
+    "local[:FOLDER[+ADAPTER]]",
+    "vllm[:MODEL[+ADAPTER]]",
+    "ensemble[:POLICY]",
+    "scripted:PATH",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConfig:
+    """What the policies are made of.
+
+    Attributes:
+        endpoint: The configured endpoint, if there is one; `logprobs` of `None` there asks vLLM servers only.
+        local, vllm: The models in this process; their `model` and `adapter` serve where the name gives none.
+        turns: Turns of a trajectory.
+    """
+
+    endpoint: EndpointConfig | None = None
+    local: LocalConfig = field(default_factory=LocalConfig)
+    vllm: VllmConfig = field(default_factory=VllmConfig)
+    turns: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,57 +66,132 @@ class Choice:
     small: bool = False
 
 
-async def choose_policy(name: str, *, endpoint: EndpointConfig | None = None, turns: int = 5) -> Choice:
+async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice:
     """Make the policy of a name.
 
     Args:
         name: One of `NAMES`; also the `Policy.name` of any policy made here, so that a stored run can be resumed.
-        endpoint: The configured endpoint, if there is one.
-        turns: Turns of a trajectory.
+        config: What they are made of.
 
     Raises:
         UsageError: There is no such policy, or it lacks what it needs.
+        BackendUnavailable: There is no model for the ensemble.
     """
-    kind, _, argument = name.partition(":")
-    if kind == "auto" and not argument:
-        return await _automatic(endpoint, turns)
-    if kind == "variants" and not argument:
-        return Choice(VariantsPolicy(turns=turns))
+    config = config or PolicyConfig()
+    kind, colon, argument = name.partition(":")
+    if kind == "auto" and not colon:
+        return await _automatic(config)
+    if kind == "variants" and not colon:
+        return Choice(VariantsPolicy(turns=config.turns))
     if kind == "openai":
-        if endpoint is None:
-            raise UsageError(
-                "no endpoint is configured",
-                where="endpoint.url",
-                hint="CUDAPERF_ENDPOINT__URL=http://localhost:8000/v1, or url = … under [endpoint] in cudaperf.toml",
-            )
-        return Choice(OpenAIPolicy(replace(endpoint, model=argument or endpoint.model)))
+        return await _openai(config, argument)
     if kind == "scripted" and argument:
         return _scripted(argument)
     if kind == "local":
-        return _local(argument)
+        return _local(config.local, argument)
+    if kind == "vllm":
+        return _vllm(config.vllm, argument)
+    if kind == "ensemble" and not argument.startswith(("ensemble", "variants", "auto")):
+        return await _ensemble(config, argument)
     raise UsageError(f"there is no policy `{name}`", where="--policy", hint=f"the policies are {', '.join(NAMES)}")
 
 
-async def _automatic(endpoint: EndpointConfig | None, turns: int) -> Choice:
-    variants = VariantsPolicy(turns=turns)
+async def _automatic(config: PolicyConfig) -> Choice:
+    found = await _some_model(config)
+    if found.choice is not None:
+        return found.choice
+    return Choice(VariantsPolicy(turns=config.turns), f"policy auto takes the variants: {found.why_none}")
+
+
+async def _ensemble(config: PolicyConfig, argument: str) -> Choice:
+    if argument:
+        choice = await choose_policy(argument, config)
+    else:
+        found = await _some_model(config)
+        if found.choice is None:
+            raise BackendUnavailable(
+                f"the ensemble has no model: {found.why_none}",
+                where="--policy",
+                hint="start one with `cudaperf serve`, name one as in ensemble:local:FOLDER, or use --policy variants",
+            )
+        choice = found.choice
+    note = choice.note.replace("policy auto takes", "the ensemble's model is")
+    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    choice: Choice | None
+    why_none: str = ""
+
+
+async def _some_model(config: PolicyConfig) -> _Found:
+    """The model that serves without being named, or why there is none."""
+    if config.endpoint is None:
+        reasons = ["no endpoint is configured"]
+    else:
+        health = await _probed(config.endpoint)
+        if health.ok:
+            choice = _served(config.endpoint, config.endpoint.model, health)
+            return _Found(replace(choice, note=f"policy auto takes {choice.policy.name} at {config.endpoint.url}"))
+        reasons = [f"the endpoint {config.endpoint.url} is not used ({health.reason})"]
+    missing = local_missing()
+    adapter = config.local.adapter or (None if config.local.model else shipped_adapter())
+    if missing is not None:
+        reasons.append(f"no local model ({missing} is not installed)")
+    elif adapter is None:
+        # Measured: the bare small model writes nothing that compiles.
+        reasons.append("no local model has an adapter (local.adapter)")
+    else:
+        choice = _local(config.local, "")
+        return _Found(replace(choice, note=f"policy auto takes {choice.policy.name}: {reasons[0]}"))
+    return _Found(None, ", ".join(reasons))
+
+
+async def _openai(config: PolicyConfig, model: str) -> Choice:
+    endpoint = config.endpoint
     if endpoint is None:
-        return Choice(variants)
-    health = await probe(endpoint.url, endpoint.api_key, seconds=endpoint.probe_timeout)
-    if not health.ok:
-        return Choice(variants, f"the endpoint {endpoint.url} is not used: {health.reason}; taking the variants")
-    model = endpoint.model or (health.models[0] if health.models else None)
-    return Choice(OpenAIPolicy(replace(endpoint, model=model)))
+        raise UsageError(
+            "no endpoint is configured",
+            where="endpoint.url",
+            hint="CUDAPERF_ENDPOINT__URL=http://localhost:8000/v1, or url = … under [endpoint] in cudaperf.toml; "
+            "`cudaperf serve` starts a server and records it",
+        )
+    return _served(endpoint, model or endpoint.model, await _probed(endpoint))
+
+
+async def _probed(endpoint: EndpointConfig) -> EndpointHealth:
+    return await probe(endpoint.url, endpoint.api_key, seconds=endpoint.probe_timeout)
+
+
+def _served(endpoint: EndpointConfig, model: str | None, health: EndpointHealth) -> Choice:
+    model = model or (health.models[0] if health.models else None)
+    logprobs = health.vllm if endpoint.logprobs is None else endpoint.logprobs
+    names = [name for name in (model, health.parents.get(model or "")) if name]
+    small = any(small_name(name) for name in names)
+    small = small or health.contexts.get(model or "", SMALL_CONTEXT + 1) <= SMALL_CONTEXT
+    # What a small model has not said by then it repeats until the limit.
+    longest = endpoint.max_tokens or (SamplingConfig().max_tokens if small else MOST_TOKENS)
+    return Choice(OpenAIPolicy(replace(endpoint, model=model, logprobs=logprobs, max_tokens=longest)), small=small)
 
 
 def _scripted(argument: str) -> Choice:
     return Choice(ScriptedPolicy.load(Path(argument).expanduser()))
 
 
-def _local(argument: str) -> Choice:
-    from cudaperf_agent.policies.local import LocalConfig, LocalPolicy
-    from cudaperf_agent.policies.smollm2 import NAME
+def _local(config: LocalConfig, argument: str) -> Choice:
+    if argument:
+        spec = parse_spec(argument)
+        config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
+    elif config.model is None and config.adapter is None:
+        config = replace(config, adapter=shipped_adapter())
+    return Choice(LocalPolicy(config), small=small_model(str(config.model) if config.model else None))
 
-    folder, _, adapter = argument.partition("+")
-    model = Path(folder).expanduser() if folder and folder != NAME else None
-    config = LocalConfig(model=model, adapter=Path(adapter).expanduser() if adapter else None)
-    return Choice(LocalPolicy(config), small=True)
+
+def _vllm(config: VllmConfig, argument: str) -> Choice:
+    if argument:
+        spec = parse_spec(argument)
+        config = replace(config, model=spec.model, adapter=spec.adapter)
+    elif config.model is None and config.adapter is None:
+        config = replace(config, adapter=shipped_adapter())
+    return Choice(VllmPolicy(config), small=small_model(config.model))

@@ -7,7 +7,8 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 
@@ -20,12 +21,18 @@ class EndpointHealth:
         ok: Whether it answered as the protocol says.
         models: Names of the models it serves.
         reason: Why it is not ok, one phrase.
+        vllm: Whether it says that it is vLLM, which can give token ids and log-probabilities.
+        contexts: By model, its longest sequence in tokens, where the server tells.
+        parents: By adapter, the name of the model that it belongs to, where the server tells.
     """
 
     url: str
     ok: bool
     models: tuple[str, ...] = ()
     reason: str = ""
+    vllm: bool = False
+    contexts: Mapping[str, int] = field(default_factory=dict)
+    parents: Mapping[str, str] = field(default_factory=dict)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -68,8 +75,17 @@ def probe_now(url: str, api_key: str | None = None, *, seconds: float = 2.0) -> 
     entries = data.get("data") if isinstance(data, dict) else None
     if not isinstance(entries, list):
         return EndpointHealth(url, False, reason="its answer is not that of an OpenAI-compatible server")
-    names = tuple(str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry)
-    return EndpointHealth(url, True, names)
+    models = {str(entry["id"]): entry for entry in entries if isinstance(entry, dict) and "id" in entry}
+    parents = {name: entry["parent"] for name, entry in models.items() if isinstance(entry.get("parent"), str)}
+    lengths = {name: models.get(parents.get(name, name), {}).get("max_model_len") for name in models}
+    return EndpointHealth(
+        url,
+        True,
+        tuple(models),
+        vllm=any(entry.get("owned_by") == "vllm" for entry in models.values()),
+        contexts={name: length for name, length in lengths.items() if isinstance(length, int)},
+        parents=parents,
+    )
 
 
 def _plain(reason: object) -> str:

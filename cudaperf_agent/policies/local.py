@@ -12,8 +12,9 @@ from typing import Any
 
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
+from cudaperf_agent.policies.model_spec import ModelSpec
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
-from cudaperf_agent.policies.smollm2 import NAME, smollm2_folder
+from cudaperf_agent.policies.smollm2 import smollm2_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ class LocalPolicy:
 
     @property
     def name(self) -> str:
-        """``local:MODEL``, with ``+ADAPTER`` where one is loaded."""
-        model = self._config.model.name if self._config.model else NAME
-        return f"local:{model}" + (f"+{self._config.adapter.name}" if self._config.adapter else "")
+        """``local:MODEL``, with ``+ADAPTER`` where one is loaded; folders are absolute, for runs that are resumed."""
+        model = str(self._config.model.absolute()) if self._config.model else None
+        adapter = self._config.adapter.absolute() if self._config.adapter else None
+        return f"local:{ModelSpec(model, adapter)}"
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers.

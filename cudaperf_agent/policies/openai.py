@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+MOST_TOKENS = 4096
+"""Tokens of an answer where nothing else is said; thinking takes its share of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """An endpoint and how it is sampled; the documentation of each field is in `cudaperf_agent.settings`.
+    """An endpoint and how it is sampled; the documentation of each field is in `cudaperf_agent.settings_model`.
 
-    Times are in seconds. `model` of `None` takes the first model that the endpoint lists.
+    Times are in seconds. `model` of `None` takes the first model that the endpoint lists, `max_tokens` of `None` is
+    `MOST_TOKENS`. `logprobs` of `None` asks for none: who makes the policy looks whether the server gives them.
     """
 
     url: str
@@ -34,9 +39,9 @@ class EndpointConfig:
     api_key: str | None = None
     temperature: float = 0.4
     top_p: float = 1.0
-    max_tokens: int = 4096
+    max_tokens: int | None = None
     stream: bool = True
-    logprobs: bool = False
+    logprobs: bool | None = None
     timeout: float = 300.0
     probe_timeout: float = 2.0
     retries: int = 4
@@ -263,7 +268,7 @@ def _make_chat(config: EndpointConfig, model: str) -> ChatOpenAI:
     extra: dict[str, Any] = {}
     if urlsplit(config.url).hostname != "api.openai.com":
         # Many servers know the older name only.
-        extra["max_tokens"] = config.max_tokens
+        extra["max_tokens"] = config.max_tokens or MOST_TOKENS
         if config.logprobs:
             extra["return_token_ids"] = True
     return TokenChat(
@@ -273,7 +278,7 @@ def _make_chat(config: EndpointConfig, model: str) -> ChatOpenAI:
         api_key=config.api_key or "none",  # type: ignore[arg-type]
         temperature=config.temperature,
         top_p=config.top_p,
-        max_tokens=config.max_tokens,  # type: ignore[call-arg]
+        max_tokens=config.max_tokens or MOST_TOKENS,  # type: ignore[call-arg]
         logprobs=config.logprobs or None,
         timeout=config.timeout,
         stream_chunk_timeout=config.timeout,

@@ -27,6 +27,7 @@ class PromptConfig:
         form: ``full``, or ``compact`` for small models: no examples, the best attempt and the last feedback only.
         total: The whole prompt.
         examples: All examples together.
+        shown: Most examples that are shown.
         history: Earlier attempts, the best one's source included.
         feedback: The last feedback.
         characters_per_token: Measured on CUDA sources: about 2.2.
@@ -35,6 +36,7 @@ class PromptConfig:
     form: Literal["full", "compact"] = "full"
     total: int = 16_000
     examples: int = 5_000
+    shown: int = 5
     history: int = 4_000
     feedback: int = 1_500
     characters_per_token: float = 2.2
@@ -78,7 +80,7 @@ def build_messages(
     history: Sequence[Attempt] = (),
     *,
     config: PromptConfig | None = None,
-    examples: Sequence[Example] = (),
+    selector: ExampleSelector | None = None,
 ) -> tuple[Message, ...]:
     """The messages of the next turn: one of the system, one of the user.
 
@@ -86,7 +88,7 @@ def build_messages(
         task: What to translate.
         history: Earlier attempts of this trajectory, oldest first, each with the feedback on it.
         config: Form and budgets.
-        examples: In the order in which they are shown.
+        selector: Chooses worked examples; the compact form shows none.
 
     Raises:
         UsageError: System, contract and task alone are over the budget.
@@ -107,7 +109,8 @@ def build_messages(
     left -= estimate_tokens(feedback, config)
     past = _history(history, min(config.history, left), config)
     left -= estimate_tokens(past, config)
-    shown = "" if compact else _examples(examples, min(config.examples, left), config)
+    examples = selector.select(task, config.shown) if selector and not compact else ()
+    shown = _examples(examples, min(config.examples, left), config)
     sections = [*fixed, shown, past, feedback, _ask(bool(history))]
     return (Message("system", system), Message("user", "\n\n".join(s.strip() for s in sections if s) + "\n"))
 

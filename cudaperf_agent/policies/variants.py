@@ -51,6 +51,10 @@ class VariantsPolicy:
             proposals.append(Proposal(text, source=variant.source, strategy=variant.strategy, model=NAME))
         return proposals
 
+    async def sources(self, task: Task) -> frozenset[str]:
+        """The source of every variant of a task."""
+        return frozenset(variant.source for variant in (await self._generation(task)).variants)
+
     async def aclose(self) -> None:
         """Forget the generated variants."""
         self._generations.clear()

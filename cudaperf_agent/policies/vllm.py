@@ -13,8 +13,9 @@ from typing import Any
 
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
+from cudaperf_agent.policies.model_spec import ModelSpec
 from cudaperf_agent.policies.sampling import SamplingConfig, row_seed
-from cudaperf_agent.policies.smollm2 import NAME, smollm2_folder
+from cudaperf_agent.policies.smollm2 import smollm2_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,8 @@ class VllmPolicy:
 
     @property
     def name(self) -> str:
-        """``vllm:MODEL``, with ``+ADAPTER`` where one is loaded."""
-        model = Path(self._config.model).name if self._config.model else NAME
-        return f"vllm:{model}" + (f"+{self._adapter.name}" if self._adapter else "")
+        """``vllm:MODEL``, with ``+ADAPTER`` where one is loaded; adapters' folders are absolute."""
+        return f"vllm:{ModelSpec(self._config.model, self._adapter.absolute() if self._adapter else None)}"
 
     def use_adapter(self, folder: Path | None) -> None:
         """From the next request on, answer with this adapter (`None`: the bare model). Running requests keep theirs.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
+import importlib.util
 import os
 import shutil
 import signal
@@ -21,6 +23,9 @@ SMALL_MODEL = "smollm2"
 """What ``--model`` says for the model in the box."""
 
 
+_GONE_SECONDS = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """How the server is started.
@@ -31,7 +36,7 @@ class ServerConfig:
         host, port: Where it listens.
         tensor_parallel: GPUs the model is spread over.
         quantization: vLLM's name of a quantisation, ``bitsandbytes`` for instance.
-        max_model_len: Longest sequence. Five turns with their feedback fit 16 k; a model with less uses its own.
+        max_model_len: Longest sequence; `None` is the model's own, or what the GPU's memory holds if that is less.
         lora_rank: Largest rank of an adapter that may be loaded while it runs.
         dtype: Of the weights; ``auto`` is the model's own.
         extra: Further arguments for ``vllm serve``, as they are.
@@ -50,8 +55,14 @@ class ServerConfig:
 
     @property
     def url(self) -> str:
-        """Base URL of the OpenAI-compatible interface."""
-        return f"http://{self.host}:{self.port}/v1"
+        """Base URL of the OpenAI-compatible interface, as seen from this machine."""
+        return f"{self.root}/v1"
+
+    @property
+    def root(self) -> str:
+        """The server's address as seen from this machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def served_name(self) -> str:
@@ -70,19 +81,12 @@ def command(config: ServerConfig) -> list[str]:
     Raises:
         BackendUnavailable: vLLM is not installed, or the small model's weights are not.
     """
-    program = shutil.which("vllm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    if program is not None:
-        start = [program, "serve"]
-    elif _has_vllm():
-        start = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve"]
-    else:
-        raise BackendUnavailable("vLLM is not installed", hint='Install it with: pip install "cudaperf-agent[vllm]"')
+    start = _program()
     model = str(smollm2_folder()) if config.model == SMALL_MODEL else config.model
     line = [*start, model, "--served-model-name", config.base_name, "--host", config.host, "--port", str(config.port)]
     line += ["--dtype", config.dtype, "--tensor-parallel-size", str(config.tensor_parallel)]
     line += ["--enable-prefix-caching", "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"]
-    if config.max_model_len:
-        line += ["--max-model-len", str(config.max_model_len)]
+    line += ["--max-model-len", str(config.max_model_len or "auto")]
     if config.quantization:
         line += ["--quantization", config.quantization]
     if config.lora_rank:
@@ -92,10 +96,19 @@ def command(config: ServerConfig) -> list[str]:
     return [*line, *config.extra]
 
 
-def _has_vllm() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("vllm") is not None
+def _program() -> list[str]:
+    """What to write before the model: vLLM of this Python if it is there, else the one on the path."""
+    if importlib.util.find_spec("vllm") is not None:
+        try:
+            importlib.metadata.version("vllm")
+        except importlib.metadata.PackageNotFoundError:
+            # The distribution for CPUs has another name, for want of which `vllm serve` ends at once.
+            return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model"]
+        return [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve"]
+    program = shutil.which("vllm")
+    if program is None:
+        raise BackendUnavailable("vLLM is not installed", hint='Install it with: pip install "cudaperf-agent[vllm]"')
+    return [program, "serve"]
 
 
 class VllmServer:
@@ -144,7 +157,7 @@ class VllmServer:
                 await self.stop()
                 raise BackendUnavailable(
                     f"vLLM was not ready after {seconds:.0f} s",
-                    hint="Raise --start-timeout, or try --extra --enforce-eager.",
+                    hint="Raise --start-timeout, or try --extra=--enforce-eager.",
                 )
             await asyncio.sleep(poll)
 
@@ -165,6 +178,12 @@ class VllmServer:
                     await asyncio.wait_for(process.wait(), grace)
         _signal_group(process.pid, signal.SIGKILL)
         await process.wait()
+        # The workers hold the GPU's memory until they are gone.
+        with contextlib.suppress(TimeoutError, ProcessLookupError):
+            async with asyncio.timeout(_GONE_SECONDS):
+                while True:
+                    os.killpg(process.pid, 0)
+                    await asyncio.sleep(_GONE_SECONDS / 50)
         if self._reader:
             await asyncio.wait([self._reader], timeout=2)
             self._reader.cancel()
@@ -178,9 +197,8 @@ class VllmServer:
 
 def healthy(config: ServerConfig, *, seconds: float = 2.0) -> bool:
     """Whether the server says it is up."""
-    url = f"http://{config.host}:{config.port}/health"
     try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:
+        with urllib.request.urlopen(f"{config.root}/health", timeout=seconds) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

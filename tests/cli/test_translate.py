@@ -88,3 +88,17 @@ def test_a_wrong_answer_is_mended_by_the_next(cli: Cli, c_cases: Path, tmp_path:
     assert '"z" is undefined' in second
     assert "line 4" in second
     assert "turn 3" in done.out
+
+
+def test_the_first_run_says_that_the_emulator_is_built_and_the_next_does_not(
+    c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDAPERF_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CUDAPERF_GPU", "off")
+    said = [
+        in_process(
+            "translate", c_cases / "saxpy.c", "--policy", "variants", "--turns", "1", "--out", tmp_path / "out"
+        ).stderr
+        for _ in range(2)
+    ]
+    assert ["builds the CPU emulator" in err for err in said] == [True, False], said

@@ -21,6 +21,7 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self, text: str, plan: list[Plan], key: str | None = None, honours_n: bool = True) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.text, self.plan, self.key, self.honours_n = text, list(plan), key, honours_n
+        self.models: list[dict[str, Any]] = [{"id": "small-model"}, {"id": "other"}]
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.retry_after: str | None = None
@@ -61,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.paths.append(self.path)
         if self._allowed():
-            self._json({"object": "list", "data": [{"id": "small-model"}, {"id": "other"}]})
+            self._json({"object": "list", "data": self.server.models})
 
     def do_POST(self) -> None:
         self.server.paths.append(self.path)

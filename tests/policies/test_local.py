@@ -135,7 +135,7 @@ async def test_an_adapter_changes_the_answer(tiny: Path, tmp_path: Path) -> None
     )
     before, after = (await plain.propose(request("hello")))[0], (await adapted.propose(request("hello")))[0]
     assert before.token_ids != after.token_ids
-    assert adapted.name.endswith(f"+{tmp_path.name}")
+    assert adapted.name.endswith(f"+{tmp_path}")
     await plain.aclose()
     await adapted.aclose()
 

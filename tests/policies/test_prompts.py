@@ -9,6 +9,7 @@ from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
 from cudaperf_agent.errors import UsageError
 from cudaperf_agent.policies.base import Attempt, Message
 from cudaperf_agent.policies.prompts import Example, PromptConfig, best_attempt, build_messages, estimate_tokens
+from cudaperf_agent.tasks.model import Task
 
 TASK = saxpy()
 SIGNATURE = 'extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)'
@@ -16,6 +17,17 @@ WRONG = Attempt(0, "// first\n__global__ void k() {}\n", Verdict(Status.WRONG, p
 RIGHT = Attempt(1, "// second\n__global__ void k() {}\n", Verdict(Status.CORRECT, passed=4, total=4), "go on\n")
 BROKEN = Attempt(2, "// third\n__global__ void k() {\n", Verdict(Status.COMPILE_ERROR), "line 3: error\n")
 EXAMPLES = [Example(f"void f{i}(void) {{}}", f"// example {i}", 9.0 - i) for i in range(5)]
+
+
+class Chosen:
+    """Selects the examples that it was made with."""
+
+    def __init__(self, examples: list[Example]) -> None:
+        self._examples = examples
+
+    def select(self, task: Task, k: int) -> tuple[Example, ...]:
+        assert task is TASK
+        return tuple(self._examples[:k])
 
 
 def tokens(messages: tuple[Message, ...]) -> int:
@@ -47,7 +59,7 @@ def test_a_later_turn_holds_the_best_attempt_the_last_one_and_its_feedback() -> 
 
 
 def test_the_compact_form_holds_only_the_best_attempt_and_the_last_feedback() -> None:
-    _, user = build_messages(TASK, [WRONG, RIGHT, BROKEN], config=PromptConfig.compact(), examples=EXAMPLES)
+    _, user = build_messages(TASK, [WRONG, RIGHT, BROKEN], config=PromptConfig.compact(), selector=Chosen(EXAMPLES))
     assert "// second" in user.content
     assert "// third" not in user.content
     assert "example 0" not in user.content
@@ -62,14 +74,14 @@ def test_what_is_shared_between_turns_comes_first() -> None:
 
 
 def test_examples_are_in_the_prompt_in_their_order() -> None:
-    text = build_messages(TASK, examples=EXAMPLES)[1].content
+    text = build_messages(TASK, selector=Chosen(EXAMPLES))[1].content
     places = [text.index(f"// example {i}") for i in range(5)]
     assert places == sorted(places)
 
 
 def test_examples_go_first_then_older_sources_then_feedback() -> None:
     history = [WRONG, RIGHT, BROKEN]
-    full = tokens(build_messages(TASK, history, examples=EXAMPLES))
+    full = tokens(build_messages(TASK, history, selector=Chosen(EXAMPLES)))
     gone: list[str] = []
     marks = {
         "last example": "// example 4",
@@ -79,7 +91,7 @@ def test_examples_go_first_then_older_sources_then_feedback() -> None:
     }
     for total in range(full, 500, -10):
         try:
-            text = build_messages(TASK, history, config=PromptConfig(total=total), examples=EXAMPLES)[1].content
+            text = build_messages(TASK, history, config=PromptConfig(total=total), selector=Chosen(EXAMPLES))[1].content
         except UsageError:
             break
         assert SIGNATURE in text
@@ -92,7 +104,7 @@ def test_examples_go_first_then_older_sources_then_feedback() -> None:
 def test_no_prompt_is_over_its_budget(config: PromptConfig) -> None:
     long = Attempt(3, "// x\n" * 5000, Verdict(Status.WRONG, passed=3, total=4), "- a finding\n" * 3000)
     examples = [Example("c" * 3000, "d" * 3000, 2.0)] * 9
-    messages = build_messages(TASK, [WRONG, RIGHT, long], config=config, examples=examples)
+    messages = build_messages(TASK, [WRONG, RIGHT, long], config=config, selector=Chosen(examples))
     assert tokens(messages) <= config.total
     assert "a finding\n…" in messages[1].content
 

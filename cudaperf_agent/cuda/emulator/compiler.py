@@ -131,7 +131,7 @@ def runtime_library(mode: Mode = "check") -> Path:
     """
     del mode
     sources = sorted(RUNTIME.glob("*.cpp"))
-    library = _cached("runtime", sources) / "libcudaperf_emulator.so"
+    library = _runtime_path(sources)
     if not library.exists():
         compiler = find_compiler()
         command = [compiler.path, "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall"]
@@ -140,14 +140,32 @@ def runtime_library(mode: Mode = "check") -> Path:
     return library
 
 
+def is_built(mode: Mode = "check") -> bool:
+    """Whether runtime and headers are in the cache: making them takes some 20 s, which a user should know of.
+
+    Raises:
+        BackendUnavailable: There is no compiler that could make them.
+    """
+    library = _runtime_path(sorted(RUNTIME.glob("*.cpp")))
+    return library.exists() and _compiled_header(mode).exists()
+
+
+def _runtime_path(sources: Sequence[Path]) -> Path:
+    return _cached("runtime", sources) / "libcudaperf_emulator.so"
+
+
+def _compiled_header(mode: Mode) -> Path:
+    return _cached(f"headers-{mode}", []) / "prelude.h.gch"
+
+
 def precompiled_headers(mode: Mode) -> Path:
     """The header that every candidate of a mode begins with; its precompiled form lies beside where it would be.
 
     Raises:
         BackendUnavailable: It cannot be built.
     """
-    header = _cached(f"headers-{mode}", []) / "prelude.h"
-    compiled = header.with_name("prelude.h.gch")
+    compiled = _compiled_header(mode)
+    header = compiled.with_suffix("")
     if not compiled.exists():
         command = [find_compiler().path, "-x", "c++-header", *flags(mode), "-I", str(INCLUDE)]
         _make([*command, str(INCLUDE / "cuda_runtime.h")], compiled)
