@@ -52,7 +52,7 @@ class GrowthRule:
         fixed: Threads of one launch that are enough for a task whose sizes are all constants.
         probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
         probe_elements: Most elements of the largest buffer of a probe.
-        idle_share: A kernel with fewer than 1/`idle_share` of the threads of the widest one in every case may be idle.
+        idle_share: A kernel that never has 1/`idle_share` of the threads of the widest launch of all may be idle.
         probe_seconds: Time of all probes together; what did not come back by then is not judged.
     """
 

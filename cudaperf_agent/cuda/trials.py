@@ -138,16 +138,15 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
 async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
-    One that is always narrow beside the widest of its case is not asked about: bookkeeping, or the corner of an
-    iteration space, that turns out to change nothing hides no work.
+    One that never gets wide beside the widest is not asked about: bookkeeping, or the corner of an iteration space,
+    that turns out to change nothing hides no work.
     """
-    asked = [
-        kernel
-        for run_of_case in first.runs
-        for kernel, threads in run_of_case.kernels.items()
-        if GROWTH.idle_share * threads >= max(run_of_case.kernels.values())
-    ]
-    for kernel in dict.fromkeys(asked):
+    widest: dict[str, int] = {}
+    for one in first.runs:
+        for kernel, threads in one.kernels.items():
+            widest[kernel] = max(threads, widest.get(kernel, 0))
+    most = max(widest.values(), default=0)
+    for kernel in [kernel for kernel, threads in widest.items() if GROWTH.idle_share * threads >= most]:
         chosen = [i for i, r in enumerate(first.runs) if kernel in r.kernels]
         cases = tuple(suite.cases[i] for i in chosen)
         expected = tuple(suite.expected[i] for i in chosen)

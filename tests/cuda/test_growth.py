@@ -165,7 +165,7 @@ extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream
         return cudaSuccess;
     cudaMalloc((void **)&scratch, n * sizeof(float));
     side<<<SIDE, 32, 0, stream>>>(n, scratch);
-    saxpy_kernel<<<(n + 31) / 32 + 8, 32, 0, stream>>>(n, a, x, y);
+    saxpy_kernel<<<(n + 31) / 32, 32, 0, stream>>>(n, a, x, y);
     cudaFree(scratch);
     return cudaGetLastError();
 }
