@@ -23,7 +23,7 @@ $(BASE): pyproject.toml
 $(STAMP): $(BASE)
 	@echo "installing what the tests need (torch among it)"
 	@$(BIN)/python -m pip install --quiet "$(TEST_TORCH)"
-	@$(BIN)/python -m pip install --quiet --editable ".[local,tui]" --group dev
+	@$(BIN)/python -m pip install --quiet --editable ".[local,training,tui]" --group dev
 	@touch $(STAMP)
 
 demo: $(BASE)

@@ -8,7 +8,7 @@ What the command line does, a program does in two lines::
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
     from cudaperf_agent.codegen.dropin import DropIn
+    from cudaperf_agent.cuda.replay import Replay
     from cudaperf_agent.cuda.verdict import Verdict
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.auto import PolicyConfig
@@ -161,6 +162,22 @@ async def verify_async(source: Source, candidate: str, settings: Settings) -> Ve
         return await verifier.measure(task, candidate, verdict) if verdict.correct else verdict
     finally:
         await verifier.aclose()
+
+
+async def replay_async(source: Source, candidate: str, record: Mapping[str, Any]) -> Replay:
+    """Make a verdict again, with the inputs that it was made with.
+
+    Raises:
+        UsageError: It is about another candidate or another task.
+    """
+    from cudaperf_agent.cuda.replay import replay
+
+    verifier = make_verifier(0)
+    try:
+        task = await prepared(read_task(source), verifier)
+    finally:
+        await verifier.aclose()
+    return await replay(record, task, candidate)
 
 
 def read_task(source: Source) -> Task:

@@ -9,16 +9,18 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent import __version__
-from cudaperf_agent.cli import config
+from cudaperf_agent.cli import config, dataset, ranker
 from cudaperf_agent.cli.doctor import doctor
 from cudaperf_agent.cli.features import features
 from cudaperf_agent.cli.output import fail, put, put_json, say
+from cudaperf_agent.cli.report_run import report
 from cudaperf_agent.cli.resume import resume
 from cudaperf_agent.cli.runs import runs
 from cudaperf_agent.cli.serve import serve
 from cudaperf_agent.cli.show import show
 from cudaperf_agent.cli.translate import translate
 from cudaperf_agent.cli.verify import verify
+from cudaperf_agent.cli.watch import watch
 from cudaperf_agent.errors import EXIT_BACKEND, EXIT_INTERRUPTED, EXIT_USAGE, CudaPerfError, UsageError
 
 app = typer.Typer(
@@ -31,9 +33,11 @@ app = typer.Typer(
     epilog="Exit codes: 0 ok, 1 no correct kernel, 2 usage, configuration or refused input, 3 backend unavailable, "
     "4 time budget spent, 130 interrupted.",
 )
-for _command in (translate, resume, runs, show, verify, features, serve, doctor):
+for _command in (translate, resume, runs, show, watch, report, verify, features, serve, doctor):
     app.command()(_command)
 app.add_typer(config.app, name="config")
+app.add_typer(dataset.app, name="dataset")
+app.add_typer(ranker.app, name="ranker")
 
 # typer's own family of usage errors; its base has another name and home in older versions.
 _TYPER_ERRORS: type[Exception] = typer.BadParameter.__mro__[-4]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cudaperf_agent.cli.compose import Source, Translation
     from cudaperf_agent.cli.display import Display
+    from cudaperf_agent.settings_model import Settings
     from graph.events import Event
 
     Work = Coroutine[Any, Any, Translation]
@@ -64,6 +65,7 @@ def translate(
     out: OutOption = Path(),
     as_json: JsonFlag = False,
     display: DisplayOption = None,
+    tui: Annotated[bool, typer.Option("--tui", help="Watch it at work on the whole terminal.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of test inputs and sampling.")] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new turn begins after so many seconds.")
@@ -87,6 +89,10 @@ def translate(
         "display": display,
     }
     settings = load_settings(flags).settings
+    if tui:
+        from cudaperf_agent.cli.watch import check_display
+
+        check_display()
     source = _source(file, entry, spec, stdin or [], include or [], define or [])
 
     def work(shown: Display, on_event: Callable[[Event], None], control: RunControl) -> Work:
@@ -99,6 +105,8 @@ def translate(
             check=lambda task: check_folder(task, out),
         )
 
+    if tui:
+        return _drive_tui(work, settings, out, as_json=as_json)
     return drive(work, settings.display, out, as_json=as_json)
 
 
@@ -125,8 +133,7 @@ def drive(
     from langgraph.runtime import RunControl
 
     from cudaperf_agent.cli.display import make_display
-    from cudaperf_agent.cli.outcome import interrupted, trouble
-    from cudaperf_agent.cli.report import build_report, summary, write_files
+    from cudaperf_agent.cli.outcome import interrupted
     from graph import loop
 
     extra = "" if out == Path() else f" --out {out}"
@@ -152,6 +159,45 @@ def drive(
     finally:
         signal.signal(signal.SIGTERM, before)
         shown.close()
+    return _conclude(translation, out, as_json=as_json)
+
+
+def _drive_tui(
+    work: Callable[[Display, Callable[[Event], None], RunControl], Work],
+    settings: Settings,
+    out: Path,
+    *,
+    as_json: bool,
+) -> int:
+    """As `drive`, with the terminal app in place of a display."""
+    from cudaperf_agent.cli.outcome import interrupted
+    from cudaperf_agent.cli.watch import watch_translation
+
+    begun: list[str] = []
+
+    def noting(shown: Display, on_event: Callable[[Event], None], control: RunControl) -> Work:
+        def note(event: Event) -> None:
+            if event.run and not begun:
+                begun.append(event.run)
+            on_event(event)
+
+        return work(shown, note, control)
+
+    try:
+        translation = watch_translation(noting, settings)
+    except KeyboardInterrupt:
+        translation = None
+    if translation is None:
+        raise interrupted(begun[0] if begun else None, "" if out == Path() else f" --out {out}")
+    return _conclude(translation, out, as_json=as_json)
+
+
+def _conclude(translation: Translation, out: Path, *, as_json: bool) -> int:
+    """Write the files of a run that has ended and say what it came to."""
+    from cudaperf_agent.cli.outcome import trouble
+    from cudaperf_agent.cli.report import build_report, summary, write_files
+
+    extra = "" if out == Path() else f" --out {out}"
     error = trouble(translation.result, translation.task.path, extra)
     if error is not None:
         error.report = build_report(translation, {})

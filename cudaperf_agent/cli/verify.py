@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json
-from cudaperf_agent.errors import EXIT_NO_KERNEL, EXIT_OK
+from cudaperf_agent.errors import EXIT_NO_KERNEL, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from cudaperf_agent.cuda.replay import Replay
     from cudaperf_agent.cuda.verdict import Verdict
 
 
@@ -23,11 +25,15 @@ def verify(
     spec: Annotated[Path | None, typer.Option(metavar="FILE", help="As for translate.")] = None,
     stdin: Annotated[list[Path] | None, typer.Option("--stdin", metavar="FILE", help="As for translate.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the test inputs.")] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="VERDICT", help="A verdict from --json: make it again on its inputs and compare."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Compile and test a CUDA file against its C, on visible and hidden cases, and time it where there is a GPU.
 
-    Ends with 0 if it is correct and with 1 if it is not.
+    Ends with 0 if it is correct and with 1 if it is not; with --replay, with 0 if the verdict comes out as before.
     """
     from cudaperf_agent.cli import compose
     from cudaperf_agent.settings import load_settings
@@ -36,12 +42,48 @@ def verify(
     settings = load_settings({"translate.seed": seed}).settings
     text = compose.read_text(candidate, "the candidate")
     source = compose.Source(task, entry=entry, spec=spec, stdin_files=tuple(stdin or ()))
+    if replay is not None:
+        if seed is not None:
+            raise UsageError("--replay takes the seed from the verdict", where="--seed", hint="Leave out --seed.")
+        again = loop.run(compose.replay_async(source, text, read_record(replay)))
+        if as_json:
+            put_json({"verdict": again.verdict.to_dict(), "differences": list(again.differences)})
+        else:
+            put(_compared(again, candidate))
+        return EXIT_NO_KERNEL if again.differences else EXIT_OK
     verdict = loop.run(compose.verify_async(source, text, settings))
     if as_json:
         put_json({"verdict": verdict.to_dict()})
     else:
         put(_told(verdict, candidate))
     return EXIT_OK if verdict.correct else EXIT_NO_KERNEL
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A verdict from a file: the object of `verify --json`, or the verdict in it alone.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    from cudaperf_agent.cli import compose
+    from cudaperf_agent.cuda.verdict import Verdict
+
+    hint = "Write one with `cudaperf verify CANDIDATE --task FILE --json > verdict.json`."
+    try:
+        data = json.loads(compose.read_text(path, "the verdict"))
+        record = data.get("verdict", data)
+        Verdict.from_dict(dict(record))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(f"{path} is not a verdict: {error}", where="--replay", hint=hint) from error
+    return dict(record)
+
+
+def _compared(again: Replay, candidate: Path) -> str:
+    status = again.verdict.status.value
+    if not again.differences:
+        return f"{candidate}: {status}, as before"
+    lines = "".join(f"\n  {difference}" for difference in again.differences)
+    return f"{candidate}: {status}, not as before:{lines}"
 
 
 def _told(verdict: Verdict, candidate: Path) -> str:

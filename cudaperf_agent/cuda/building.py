@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.dropin import DropIn, device_prototype, make_dropin
 from cudaperf_agent.cuda.cheats import screen
@@ -25,6 +25,12 @@ class Built:
     dropin: DropIn
     compiled: Compiled
     emulated: Emulated
+
+    @property
+    def there(self) -> bool:
+        """Whether nothing of it was removed since (the cache has a size), and no limit of a compiler was met."""
+        made = [a for a in (self.compiled.artefact, self.emulated.artefact) if a is not None]
+        return not self.emulated.limited and all(a.exists() for a in made)
 
     def verdict(self) -> Verdict:
         """What is known from compiling it."""
@@ -55,17 +61,18 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
     dropin = make_dropin(task, source)
     if dropin is None:
         compiled = await _nvcc(place, source, lines)
-        return Verdict(Status.NO_CODE, _missing_entry(task)) if compiled.ok else _compile_error(compiled.diagnostics)
+        return Verdict(Status.NO_CODE, _missing_entry(task)) if compiled.ok else _compile_error(compiled)
     finding = screen(source, program=dropin.form == "program")
     if finding is not None:
         where = f"line {finding.line}: " if finding.line else ""
         return Verdict(Status.CHEAT, where + finding.message, dropin.form)
     linked = None if dropin.form == "program" else linked_c(task, dropin)
+    await place.note_build()
     emulating = asyncio.create_task(_emulated(place, dropin.cu, linked))
     try:
         compiled = await _nvcc(place, dropin.cu, lines, linked, dropin.form)
         if not compiled.ok:
-            return _compile_error(compiled.diagnostics, dropin.form)
+            return _compile_error(compiled, dropin.form)
         emulated = await emulating
     finally:
         emulating.cancel()  # what nvcc refuses need not be built
@@ -110,7 +117,11 @@ def _missing_entry(task: Task) -> str:
     return f"the file defines neither `{device_prototype(task)}` nor `{entry_prototype(task)}`"
 
 
-def _compile_error(diagnostics: Sequence[Diagnostic], form: str = "") -> Verdict:
+def _compile_error(compiled: Compiled, form: str = "") -> Verdict:
+    return replace(_errors(compiled.diagnostics, form), transient=compiled.limited)
+
+
+def _errors(diagnostics: Sequence[Diagnostic], form: str) -> Verdict:
     first = next((d for d in diagnostics if d.severity == "error"), None)
     where = f"line {first.line}: " if first and first.line else ""
     message = f"{where}{first.message}" if first else "it does not compile"
@@ -121,6 +132,12 @@ def _not_emulated(emulated: Emulated, form: str) -> Verdict:
     """nvcc takes it, the emulator does not: a missing symbol is the candidate's fault, anything else is not."""
     unresolved = [d for d in emulated.diagnostics if "undefined reference" in d.message]
     if unresolved:
-        return _compile_error(unresolved, form)
+        return _errors(unresolved, form)
     reason = emulated.unsupported or next((d.message for d in emulated.diagnostics), "no reason is known")
-    return Verdict(Status.UNSUPPORTED, f"the emulator cannot run this: {reason}", form, emulated.diagnostics)
+    return Verdict(
+        Status.UNSUPPORTED,
+        f"the emulator cannot run this: {reason}",
+        form,
+        emulated.diagnostics,
+        transient=emulated.limited,
+    )

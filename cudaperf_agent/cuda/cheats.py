@@ -49,15 +49,19 @@ class GrowthRule:
     Attributes:
         wide: Threads of one launch that are plenty whatever the input is (a grid sized to the device).
         elements: A case needs this many elements in its largest buffer to be judged by.
+        fixed: Threads of one launch that are enough for a task whose sizes are all constants.
         probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
         probe_elements: Most elements of the largest buffer of a probe.
+        idle_share: A kernel with fewer than 1/`idle_share` of the threads of the widest one in every case may be idle.
         probe_seconds: Time of all probes together; what did not come back by then is not judged.
     """
 
     wide: int = 2048
     elements: int = 512
-    probes: tuple[int, ...] = (600, 2500, 10_000, 65_536)
-    probe_elements: int = 1 << 20
+    fixed: int = 32
+    probes: tuple[int, ...] = (300, 600, 1100, 2500, 10_000, 65_536)
+    probe_elements: int = 1 << 21
+    idle_share: int = 8
     probe_seconds: float = 3.0
 
 

@@ -7,13 +7,16 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from cudaperf_agent.cuda.blame import broken, is_candidates, refuse_system_trouble
+from cudaperf_agent.cuda.cached import touch
 from cudaperf_agent.cuda.diagnostics import KernelResources, parse_diagnostics, parse_resources
 from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, Nvcc
 from cudaperf_agent.cuda.verdict import Diagnostic
+from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.child import ChildResult, Limits, run_child
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.execution.paths import cache_dir
@@ -22,6 +25,7 @@ CANDIDATE_FILE = "candidate.cu"
 LINKED_FILE = "linked.c"
 Kind = Literal["cubin", "library", "program"]
 COMPILE_LIMITS = Limits(seconds=60.0, memory=3 << 30, file_bytes=256 << 20, output=256 << 10)
+_EMPTY = "__global__ void cudaperf_trial() {}\n"
 _SUFFIX: dict[Kind, str] = {"cubin": "cubin", "library": "so", "program": "out"}
 
 
@@ -54,6 +58,7 @@ class Compiled:
         digest: SHA-256 over source, flags and compiler.
         seconds: Wall time of the run that made it.
         cached: It was there already.
+        limited: A limit of time or memory ended the compiler; another try may go otherwise.
     """
 
     ok: bool
@@ -63,6 +68,7 @@ class Compiled:
     digest: str
     seconds: float
     cached: bool = False
+    limited: bool = False
 
 
 def flags_for(nvcc: Nvcc, kind: Kind, config: CompileConfig) -> list[str]:
@@ -95,6 +101,9 @@ async def compile_cuda(
         lines: Lines of `text` that are the candidate's own; all where `None`.
         config: Flags and limits.
         wrap: The sandbox.
+
+    Raises:
+        BackendUnavailable: nvcc, the sandbox or the disk fails, whatever the candidate is.
     """
     config = config or CompileConfig()
     lines = lines if lines is not None else text.count("\n") + 1
@@ -107,44 +116,95 @@ async def compile_cuda(
     known = _load(home, kind, digest)
     if known is not None:
         return known
+    job = _Job(nvcc, text, linked, kind, lines, tuple(flags), digest, config, wrap)
+    try:
+        attempt = await _attempt(job)
+        if not attempt.settled:
+            # No line of the candidate is to blame. nvcc must work on an empty file; if it does, once more.
+            empty = replace(job, text=_EMPTY, linked=None, kind="cubin", flags=tuple(flags_for(nvcc, "cubin", config)))
+            trial = await _attempt(empty, keep=False)
+            if not trial.compiled.ok:
+                raise broken("nvcc", trial.said)
+            attempt = await _attempt(job)
+        return attempt.kept or attempt.compiled
+    except OSError as error:
+        raise BackendUnavailable(
+            f"nothing can be compiled: {error}", hint=f"Check the space and the rights in {cache_dir()} and of nvcc."
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    nvcc: Nvcc
+    text: str
+    linked: str | None
+    kind: Kind
+    lines: int
+    flags: tuple[str, ...]
+    digest: str
+    config: CompileConfig
+    wrap: Wrap | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One try. `settled`: it worked, or it is known to be the candidate's doing, or a limit ended it."""
+
+    compiled: Compiled
+    said: str
+    settled: bool
+    kept: Compiled | None = None
+
+
+async def _attempt(job: _Job, keep: bool = True) -> _Attempt:
+    """Compile in a folder of its own, and keep the result if it can be relied on."""
     folder = Path(tempfile.mkdtemp(prefix="cudaperf-nvcc-"))
     try:
-        artefact = folder / f"candidate.{_SUFFIX[kind]}"
-        (folder / CANDIDATE_FILE).write_text(text)
-        argv = [str(nvcc.path), *flags, "-o", str(artefact), CANDIDATE_FILE]
-        if linked is not None:
-            (folder / LINKED_FILE).write_text(linked)
-            argv += [str(folder / "linked.o")]
-            gcc = [
-                shutil.which("gcc") or "gcc",
-                "-O2",
-                "-fPIC",
-                "-w",
-                "-c",
-                "-o",
-                str(folder / "linked.o"),
-                LINKED_FILE,
-            ]
-            child = await _confined(gcc, folder, config, wrap)
+        artefact = folder / f"candidate.{_SUFFIX[job.kind]}"
+        (folder / CANDIDATE_FILE).write_text(job.text)
+        argv = [str(job.nvcc.path), *job.flags, "-o", str(artefact), CANDIDATE_FILE]
+        if job.linked is not None:
+            (folder / LINKED_FILE).write_text(job.linked)
+            made = str(folder / "linked.o")
+            argv.append(made)
+            gcc = [shutil.which("gcc") or "gcc", "-O2", "-fPIC", "-w", "-c", "-o", made, LINKED_FILE]
+            child = await _confined(gcc, folder, job.config, job.wrap)
             if not child.ok:
-                said = child.stderr.decode("utf-8", "replace")
-                found = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
-                return Compiled(False, None, found, (), digest, child.seconds)
-        child = await _confined(argv, folder, config, wrap)
-        said = (child.stdout + b"\n" + child.stderr).decode("utf-8", "replace")
-        diagnostics = parse_diagnostics(said, file=CANDIDATE_FILE, lines=lines)
-        if child.timed_out or child.out_of_memory:
-            limit = f"{config.limits.seconds:g} s" if child.timed_out else f"{config.limits.memory >> 20} MiB"
-            diagnostics = (Diagnostic("error", f"the compiler was stopped at its limit of {limit}"), *diagnostics)
-        ok = child.ok and artefact.is_file() and not artefact.is_symlink()
-        if not ok and not any(d.severity == "error" for d in diagnostics):
-            ending = said.strip()[-400:] or f"exit status {child.returncode}"
-            diagnostics = (Diagnostic("error", f"the compiler failed: {ending}"), *diagnostics)
-        result = Compiled(ok, artefact if ok else None, diagnostics, parse_resources(said), digest, child.seconds)
-        # A limit depends on how busy the machine is, so it is not remembered.
-        return result if child.timed_out or child.out_of_memory else _keep(home, kind, result)
+                return _read(job, child, None)
+        attempt = _read(job, await _confined(argv, folder, job.config, job.wrap), artefact)
+        if keep and (attempt.compiled.ok or is_candidates(attempt.compiled.diagnostics)):
+            home = cache_dir() / "nvcc" / job.digest[:2] / job.digest
+            return replace(attempt, kept=_keep(home, job.kind, attempt.compiled))
+        return attempt
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(job: _Job, child: ChildResult, artefact: Path | None) -> _Attempt:
+    """What a compiler run gave.
+
+    Raises:
+        BackendUnavailable: Its messages are of a full disk or the like.
+    """
+    said = (child.stdout + b"\n" + child.stderr).decode("utf-8", "replace")
+    diagnostics = parse_diagnostics(said, file=CANDIDATE_FILE, lines=job.lines)
+    limited = child.timed_out or child.out_of_memory
+    if limited:
+        limit = f"{job.config.limits.seconds:g} s" if child.timed_out else f"{job.config.limits.memory >> 20} MiB"
+        diagnostics = (Diagnostic("error", f"the compiler was stopped at its limit of {limit}"), *diagnostics)
+    ok = artefact is not None and child.ok and artefact.is_file() and not artefact.is_symlink()
+    if not ok and not any(d.severity == "error" for d in diagnostics):
+        ending = said.strip()[-400:] or f"exit status {child.returncode}"
+        diagnostics = (Diagnostic("error", f"the compiler failed: {ending}"), *diagnostics)
+    settled = ok or limited or is_candidates(diagnostics)
+    if not settled:
+        refuse_system_trouble("nvcc", said)
+    resources = parse_resources(said)
+    made = artefact if ok else None
+    # A limit depends on how busy the machine is, so it is not remembered.
+    return _Attempt(
+        Compiled(ok, made, diagnostics, resources, job.digest, child.seconds, limited=limited), said, settled
+    )
 
 
 async def _confined(argv: list[str], folder: Path, config: CompileConfig, wrap: Wrap | None) -> ChildResult:
@@ -170,13 +230,16 @@ def _keep(home: Path, kind: Kind, result: Compiled) -> Compiled:
         shutil.copyfile(result.artefact, building / target.name)
         (building / target.name).chmod(0o755 if kind == "program" else 0o644)
     record = asdict(result)
-    record.pop("artefact")
+    for name in ("artefact", "cached", "limited"):
+        record.pop(name)
     (building / "result.json").write_text(json.dumps(record))
     building.chmod(0o755)
     try:
         building.rename(home)
     except OSError:
-        shutil.rmtree(building, ignore_errors=True)  # another run was first, with the same content
+        shutil.rmtree(building, ignore_errors=True)
+        if not home.is_dir():  # else another run was first, with the same content
+            raise
     kept = target if result.artefact is not None else None
     return Compiled(result.ok, kept, result.diagnostics, result.resources, result.digest, result.seconds)
 
@@ -188,7 +251,9 @@ def _load(home: Path, kind: Kind, digest: str) -> Compiled | None:
         return None
     artefact = home / f"candidate.{_SUFFIX[kind]}"
     if record["ok"] and not artefact.exists():
+        shutil.rmtree(home, ignore_errors=True)
         return None
+    touch(home)
     return Compiled(
         record["ok"],
         artefact if record["ok"] else None,

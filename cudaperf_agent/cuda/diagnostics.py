@@ -24,6 +24,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _SPILL = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _MANGLED = re.compile(r"_Z(?:N\w*?)?(\d+)(\w+)")
 _KEPT = 50
+IN_WRAPPER = "in the generated wrapper, from how the candidate declares its entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,5 +111,5 @@ def _placed(severity: str, text: str, where: str, line: int, column: int | None,
     if where.rsplit("/", 1)[-1] != file.rsplit("/", 1)[-1]:
         return Diagnostic(severity, f"{text} (in {where}, line {line})")
     if line > lines:
-        return Diagnostic(severity, f"{text} (in the generated wrapper, from how the candidate declares its entry)")
+        return Diagnostic(severity, f"{text} ({IN_WRAPPER})")
     return Diagnostic(severity, text, line, column)

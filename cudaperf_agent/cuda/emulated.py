@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from cudaperf_agent.cuda import emulator
+from cudaperf_agent.cuda.blame import broken, is_candidates, refuse_system_trouble, require_started
+from cudaperf_agent.cuda.cached import touch
 from cudaperf_agent.cuda.compile import CANDIDATE_FILE, LINKED_FILE
 from cudaperf_agent.cuda.emulator.compiler import precompiled_headers
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
@@ -28,6 +30,8 @@ from cudaperf_agent.tasks.program import run_program
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 _REPORT_TO_STDERR = {"CUDAPERF_EMULATOR_REPORT": "-"}
+_EMPTY = "__global__ void cudaperf_trial() {}\n"
+_LINK_FLAGS = ("-O1", "-g", "-fPIC", "-w", "-c")
 _LINK_LIMITS = Limits(seconds=60.0, memory=2 << 30)
 
 
@@ -40,12 +44,14 @@ class Emulated:
         diagnostics: Of g++, with the candidate's lines.
         unsupported: What the emulator does not cover, with the line.
         seconds: Wall time of the build that made it.
+        limited: A limit of time or memory ended the compiler; another try may go otherwise.
     """
 
     artefact: Path | None
     diagnostics: tuple[Diagnostic, ...]
     unsupported: str | None
     seconds: float
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class RunPlan:
         fill: Byte that outputs are poisoned with.
         order: In which the emulator takes the threads of a block.
         seed: Of a random order.
-        suppress: Launch statement, as ``kernel@line``, that is left out.
+        suppress: Launch statement, as ``kernel@line``, that is left out; ``*`` leaves out all but counts them.
         seconds: A shorter limit than usual.
     """
 
@@ -83,15 +89,46 @@ async def build_emulated(
         wrap: The sandbox of the compiler.
         limits: Of the compiler.
         mode: ``check`` finds memory errors and races, ``fast`` does not.
+
+    Raises:
+        BackendUnavailable: The emulator cannot build anything here.
     """
     version = await asyncio.to_thread(_emulator_version, mode)
-    digest = hashlib.sha256("\0".join([version, mode, text, linked or ""]).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join([version, mode, *_LINK_FLAGS, text, linked or ""]).encode()).hexdigest()
     home = cache_dir() / "emulated" / digest[:2] / digest
     known = await asyncio.to_thread(_load, home)
     if known is not None:
         return known
-    home.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="building-", dir=home.parent))
+    try:
+        made = await _built(text, linked, home, wrap=wrap, limits=limits, mode=mode)
+        if _unexplained(made):
+            # No line of the candidate is to blame. An empty file must build; if it does, once more.
+            trial = await _built(_EMPTY, "", None, wrap=wrap, limits=limits, mode=mode)
+            if trial.artefact is None:
+                raise broken("the emulator's compiler", trial.unsupported or "")
+            made = await _built(text, linked, home, wrap=wrap, limits=limits, mode=mode)
+        return made
+    except OSError as error:
+        raise broken("the emulator's compiler", str(error)) from error
+
+
+def _unexplained(made: Emulated) -> bool:
+    if made.artefact is not None or made.limited or is_candidates(made.diagnostics):
+        return False
+    # A line without a message of the compiler is our own refusal of something that is not emulated.
+    return bool(made.diagnostics) or not (made.unsupported or "").startswith("line ")
+
+
+async def _built(
+    text: str, linked: str | None, home: Path | None, *, wrap: Wrap | None, limits: Limits, mode: emulator.Mode
+) -> Emulated:
+    """Build in a folder of its own; what works is kept in `home`.
+
+    A failure is not kept: it may be the machine's, and is quick to find again.
+    """
+    parent = cache_dir() / "emulated" if home is None else home.parent
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="building-", dir=parent))
     try:
         extra = []
         if linked is not None:
@@ -112,9 +149,14 @@ async def build_emulated(
             limits=emulator.BuildLimits(limits.seconds, limits.memory),
         )
         artefact = built.program if linked is None else built.library
-        result = Emulated(artefact, tuple(built.diagnostics), built.unsupported, loop.time() - started)
-        # A failure is not kept: it may be the machine's, and is quick to find again.
-        return result if artefact is None else await asyncio.to_thread(_keep, home, result)
+        limited = artefact is None and loop.time() - started >= limits.seconds
+        said = " ".join([built.unsupported or "", *(d.message for d in built.diagnostics)])
+        if artefact is None and not limited and not is_candidates(built.diagnostics):
+            refuse_system_trouble("the emulator's compiler", said)
+        result = Emulated(artefact, tuple(built.diagnostics), built.unsupported, loop.time() - started, limited)
+        if artefact is None or home is None:
+            return result
+        return await asyncio.to_thread(_keep, home, result)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -122,7 +164,7 @@ async def build_emulated(
 async def _compiled_c(linked: str, folder: Path, wrap: Wrap | None) -> Path | Emulated:
     source, made = folder / LINKED_FILE, folder / "linked.o"
     source.write_text(linked)
-    argv = [shutil.which("gcc") or "gcc", "-O1", "-g", "-fPIC", "-w", "-c", "-o", str(made), str(source)]
+    argv = [shutil.which("gcc") or "gcc", *_LINK_FLAGS, "-o", str(made), str(source)]
     child = await run_child(wrap(argv, folder) if wrap else argv, limits=_LINK_LIMITS, cwd=folder)
     if child.ok and made.exists():
         return made
@@ -150,7 +192,9 @@ def _keep(home: Path, result: Emulated) -> Emulated:
     try:
         kept.rename(home)
     except OSError:
-        shutil.rmtree(kept, ignore_errors=True)  # another run was first, with the same content
+        shutil.rmtree(kept, ignore_errors=True)
+        if not home.is_dir():  # else another run was first, with the same content
+            raise
     return replace(result, artefact=home / result.artefact.name if result.artefact else None)
 
 
@@ -161,9 +205,11 @@ def _load(home: Path) -> Emulated | None:
         return None
     artefact = home / record["artefact"] if record["artefact"] else None
     if artefact is not None and not artefact.exists():
+        shutil.rmtree(home, ignore_errors=True)
         return None
+    touch(home)
     diagnostics = tuple(Diagnostic(**d) for d in record["diagnostics"])
-    return Emulated(artefact, diagnostics, record["unsupported"], record["seconds"])
+    return Emulated(artefact, diagnostics, record["unsupported"], record["seconds"], False)
 
 
 async def run_emulated(
@@ -184,6 +230,8 @@ async def run_emulated(
         env=env,
         wrap=wrap,
     )
+    if not run.outcomes:
+        await require_started(run.child, wrap)
     runs = [
         _case_run(outputs_by_name(task, outcome.outputs), outcome.seconds, outcome.report, outcome.underrun)
         for outcome in run.outcomes
@@ -198,6 +246,8 @@ async def _run_programs(
     runs: list[CaseRun] = []
     for case in cases:
         child = await run_program(program, case, wrap=wrap, limits=limits, env={**env, **_REPORT_TO_STDERR})
+        if child.returncode and not child.stdout:
+            await require_started(child, wrap)
         report = child.stderr.decode("utf-8", "replace")
         outputs = {"stdout": np.frombuffer(child.stdout, np.uint8), "exit": np.array(child.returncode)}
         ended = child.timed_out or child.out_of_memory or child.returncode < 0

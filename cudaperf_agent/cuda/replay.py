@@ -44,7 +44,7 @@ async def replay(
     """
     digests = dict(record.get("digests", {}))
     if digests.get("source") != hashlib.sha256(source.encode()).hexdigest():
-        raise UsageError("the source is not the one that the verdict is about", where="--candidate")
+        raise UsageError("the source is not the one that the verdict is about", where="CANDIDATE")
     if digests.get("task") != task.digest:
         raise UsageError("the task is not the one that the verdict is about", where="--task")
     cases = record.get("profile", {}).get("cases", {})

@@ -19,6 +19,7 @@ from cudaperf_agent.tasks.sizes import count_of, integers
 
 # An output byte pattern that is a NaN and −1, and one that is neither: what is left unwritten cannot pass twice.
 FIRST_POISON, SECOND_POISON = 0xFF, 0x5A
+EVERY_KERNEL = "*"
 
 Run = Callable[[Sequence[Case], RunPlan], Awaitable[CaseRuns]]
 """Runs cases by a plan in a child process."""
@@ -59,11 +60,9 @@ async def try_candidate(
         nothing = unlaunched(seen)
         if nothing is not None:
             return replace(verdict, status=Status.CHEAT, message=nothing.message)
-        if not grows(seen):
-            seen += await _probed(task, suite, run)
-            if not grows(seen):
-                # One thread, or one block, doing all of it is honest work, but no translation.
-                return replace(verdict, status=Status.WRONG, message=narrow(seen).message)
+        if not grows(seen) and not await grows_when_large(task, suite, seen, run):
+            # One thread, or one block, doing all of it is honest work, but no translation.
+            return replace(verdict, status=Status.WRONG, message=narrow(seen).message)
     if suppress:
         idle = await _idle_kernel(task, suite, first, run)
         if idle is not None:
@@ -84,44 +83,71 @@ async def _repeated(task: Task, suite: Suite, run: Run) -> Verdict | None:
     return replace(other, status=Status.UNSTABLE, message=f"a second run gives another result: {other.message}")
 
 
-async def _probed(task: Task, suite: Suite, run: Run) -> list[CaseLaunches]:
-    """Launches where each size in turn is large and the others small; fewer if the candidate is slow on them."""
+async def grows_when_large(task: Task, suite: Suite, seen: Sequence[CaseLaunches], run: Run) -> bool:
+    """Whether launches are wider on inputs that are larger than the tests', where each size in turn is large.
+
+    A width needs no results, so the launches are only counted at first, which is quick at any size. What grows there
+    is confirmed by running the smallest case that shows it. Where nothing does, widths may depend on results, and the
+    cases are run, the smallest first, as far as time allows.
+    """
+    known = integers(task)
+    if not known.sizes and len({c.elements for c in seen}) == 1:
+        return max(c.threads for c in seen) >= GROWTH.fixed
     probes = await asyncio.to_thread(_probe_cases, task, suite)
+    counted = await _probed(task, probes, RunPlan(FIRST_POISON, suppress=EVERY_KERNEL), run)
+    showing = next((p for p, one in zip(probes, counted, strict=False) if grows([*seen, one])), None)
+    if showing is not None:
+        confirmed = await _probed(task, [showing], RunPlan(FIRST_POISON), run)
+        return not confirmed or grows([*seen, *confirmed])
+    return grows([*seen, *await _probed(task, probes, RunPlan(FIRST_POISON), run)])
+
+
+async def _probed(task: Task, probes: Sequence[Case], plan: RunPlan, run: Run) -> list[CaseLaunches]:
+    """Launches of cases, in order; fewer if the candidate is slow on them."""
     if not probes:
         return []
-    result = await run(probes, RunPlan(FIRST_POISON, seconds=GROWTH.probe_seconds))
+    result = await run(probes, replace(plan, seconds=GROWTH.probe_seconds))
     return [_launches(task, case, one) for case, one in zip(probes, result.runs, strict=False)]
 
 
 def _probe_cases(task: Task, suite: Suite) -> list[Case]:
-    if task.mode == "program":
-        return []
+    """Cases in which each size in turn is large and the others small, then all are; the smallest first."""
     known = integers(task)
-    bases = [{n: int(c.values[n]) for n in known.sizes} for c in suite.cases]
-    # Small, but with something to do: the least sizes that are all above one. What only counts iterations is one.
-    usable = sorted((b for b in bases if all(v > 1 for v in b.values())), key=lambda b: sum(b.values()))
-    if not known.sizes or not usable:
+    if not known.sizes:
         return []
+    if task.mode == "program":
+        base = {name: max(2, known.low[name]) for name in known.sizes}
+    else:
+        # Small, but with something to do: the least sizes that are all above one, if there are such.
+        bases = [{n: int(c.values[n]) for n in known.sizes} for c in suite.cases]
+        base = min(bases, key=lambda b: (min(b.values()) <= 1, sum(b.values())))
     found: list[Case] = []
     for value in GROWTH.probes:
-        wishes = [{**usable[0], name: value} for name in known.sizes]
+        wishes = [{**base, name: value} for name in known.sizes]
         if len(known.sizes) > 1:
             wishes.append(dict.fromkeys(known.sizes, value))
         for wish in wishes:
+            # What only counts iterations is one. Counted before anything of that size is made.
             sizes = {**dict.fromkeys(known.counts, 1), **wish}
-            # Counted before anything of that size is made.
             if max((count_of(e, sizes) or 0 for e in known.extents), default=0) <= GROWTH.probe_elements:
                 with contextlib.suppress(InputRefused):
                     found.append(sized_case(task, sizes, 0))
-    return found
+    return sorted(found, key=_elements)
 
 
 async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
-    One that only ever has a single thread is not asked about: bookkeeping that turns out useless hides no work.
+    One that is always narrow beside the widest of its case is not asked about: bookkeeping, or the corner of an
+    iteration space, that turns out to change nothing hides no work.
     """
-    for kernel in dict.fromkeys(k for r in first.runs for k, threads in r.kernels.items() if threads > 1):
+    asked = [
+        kernel
+        for run_of_case in first.runs
+        for kernel, threads in run_of_case.kernels.items()
+        if GROWTH.idle_share * threads >= max(run_of_case.kernels.values())
+    ]
+    for kernel in dict.fromkeys(asked):
         chosen = [i for i, r in enumerate(first.runs) if kernel in r.kernels]
         cases = tuple(suite.cases[i] for i in chosen)
         expected = tuple(suite.expected[i] for i in chosen)
@@ -149,7 +175,13 @@ def _cheapest(suite: Suite, first: CaseRuns, seconds: float) -> Suite:
 
 
 def _launches(task: Task, case: Case, run: CaseRun) -> CaseLaunches:
-    sizes = [case.values[p.name].size for p in task.buffers if p.name in case.values]
     written = [case.values[p.name].size for p in task.buffers if p.written and p.name in case.values]
-    elements = max(sizes, default=len(case.stdin.split()))
-    return CaseLaunches(elements, run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin))
+    return CaseLaunches(
+        _elements(case), run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin)
+    )
+
+
+def _elements(case: Case) -> int:
+    """Of the largest buffer; of a program, the words of its input."""
+    sizes = [value.size for value in case.values.values() if value.ndim]
+    return max(sizes, default=len(case.stdin.split()))

@@ -144,6 +144,7 @@ class Verdict:
         versions: Of nvcc, driver, emulator, g++, this package.
         clocks: Recorded clocks and throttling, GPU only.
         seconds: Wall time spent per phase (``compile``, ``test``, ``time``).
+        transient: A limit ended a compiler, so another try may go otherwise: not to be kept for the same source.
     """
 
     status: Status
@@ -165,6 +166,7 @@ class Verdict:
     versions: dict[str, str] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    transient: bool = False
 
     @property
     def correct(self) -> bool:

@@ -51,8 +51,8 @@ class Verifier:
         gpu: Gpu | Literal["auto"] | None = "auto",
     ) -> None:
         self.place = Workplace(config or VerifierConfig(), nvcc, sandbox, gpu)
-        self._verdicts: Once[Verdict] = Once(self.place.config.remembered)
-        self._builds: Once[Built | Verdict] = Once(self.place.config.remembered)
+        self._verdicts: Once[Verdict] = Once(self.place.config.remembered, lambda v: not v.transient)
+        self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
         self._measuring = Measuring(self.place, self._build)
 
@@ -170,6 +170,11 @@ class Verifier:
             **({"driver": place.gpu.driver} if place.gpu else {}),
         }
         return replace(verdict, digests={**verdict.digests, **digests}, versions={**verdict.versions, **versions})
+
+
+def _lasting(built: Built | Verdict) -> bool:
+    """Whether it can be used again: no limit was met, and what it names is still in the cache."""
+    return built.there if isinstance(built, Built) else not built.transient
 
 
 def _combined(real: Verdict, emulated: Verdict) -> Verdict:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
@@ -18,6 +19,7 @@ from cudaperf_agent.execution.sandbox import Sandbox, detect
 
 EMULATED_LIMITS = Limits(seconds=30.0, memory=4 << 30, file_bytes=1 << 30, output=1 << 20)
 GPU_LIMITS = Limits(seconds=60.0, memory=16 << 30, file_bytes=1 << 30, output=1 << 20)
+_BUILDS_BETWEEN_PRUNES = 500
 REFERENCE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=16 << 30)
 
 
@@ -38,6 +40,7 @@ class VerifierConfig:
         compile_jobs, run_jobs: At once; `None` takes the processors of the machine.
         remembered: Verdicts and builds kept in memory.
         remembered_tasks: Tasks whose inputs and expected results are kept in memory.
+        cache: How much of compiled candidates is kept.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
     """
 
@@ -54,6 +57,7 @@ class VerifierConfig:
     run_jobs: int | None = None
     remembered: int = 4096
     remembered_tasks: int = 64
+    cache: CacheLimits = field(default_factory=CacheLimits)
     suppress: bool = True
 
 
@@ -88,6 +92,7 @@ class Workplace:
         self.compiling = asyncio.Semaphore(self._permits[0])
         self.running = asyncio.Semaphore(self._permits[1])
         self._timing = asyncio.Lock()
+        self._built = 0
 
     @property
     def flags(self) -> str:
@@ -98,6 +103,12 @@ class Workplace:
     def device(self) -> str:
         """Name of what candidates run on."""
         return self.gpu.name if self.gpu is not None else "CPU emulator"
+
+    async def note_build(self) -> None:
+        """Count a build; now and then, keep the cache to its size."""
+        if self._built % _BUILDS_BETWEEN_PRUNES == 0:
+            await asyncio.to_thread(prune, self.config.cache)
+        self._built += 1
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:

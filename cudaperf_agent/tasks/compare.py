@@ -29,10 +29,15 @@ def compare(task: Task, case: Case, expected: Expected, outputs: dict[str, Value
         case: The call's inputs.
         expected: From `oracle.Oracle`.
         outputs: Buffers after the call by parameter name, and ``return`` (`stub.outputs_by_name`). Buffers that are
-            only read are checked for unwanted change. In program mode ``stdout`` holds the bytes as `uint8`.
+            only read are checked for unwanted change. In program mode ``stdout`` holds the bytes as `uint8`, and
+            ``exit`` the exit status, where it is known.
     """
     if task.mode == "program":
-        return compare_stdout(expected, np.asarray(outputs["stdout"]).tobytes())
+        printed = compare_stdout(expected, np.asarray(outputs["stdout"]).tobytes())
+        status = int(outputs["exit"]) if "exit" in outputs else expected.status
+        if printed.ok and status != expected.status:
+            return Comparison(False, np.inf, Mismatch("exit", 0, f"exit status {expected.status}", f"{status}"))
+        return printed
     worst = 0.0
     for parameter in task.inputs():
         if parameter.pointer and not parameter.written and parameter.name in outputs:

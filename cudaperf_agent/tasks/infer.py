@@ -104,9 +104,12 @@ def _indices(
     findings: Findings, parameters: dict[str, Parameter], tables: tuple[Table, ...], assumptions: list[str]
 ) -> dict[str, Parameter]:
     counts = {t.name: str(t.count) for t in tables if len(t.dims) == 1}
+    file_scope = {t.name for t in tables}
     done = dict(parameters)
     for subscript in findings.subscripts:
-        for name in subscript.taint & set(done):
+        # Into a local array alone it says nothing of the other buffers' extents: the run of the C finds the range.
+        bounded = bool(subscript.target) or subscript.table in file_scope
+        for name in subscript.taint & set(done) if bounded else ():
             if done[name].type.kind in (TypeKind.INT, TypeKind.UINT):
                 done[name] = replace(done[name], index=True)
         target = next(iter(subscript.target)) if len(subscript.target) == 1 else None

@@ -13,6 +13,7 @@ from cudaperf_agent.execution.native import Wrap, call_native
 from cudaperf_agent.tasks.budget import leaves
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.checked import Finding, check_program, with_line
+from cudaperf_agent.tasks.influence import without_influence
 from cudaperf_agent.tasks.measure import measure_extents, with_parameter
 from cudaperf_agent.tasks.model import Case, Origin, Parameter, Role, Task, Value
 from cudaperf_agent.tasks.narrow import NARROW, NarrowConfig, Trouble, narrow, trouble
@@ -43,6 +44,11 @@ async def prepare(task: Task, *, wrap: Wrap | None = None, config: NarrowConfig 
         if confirmed == task:
             break
         task = confirmed  # a buffer that is now an input has values of its own, which must be legal too
+    idle = await without_influence(task, wrap=wrap)
+    if idle:
+        names = ", ".join(f"`{name}`" for name in idle)
+        notice = f"no result depends on {names} as far as was tried: tests cannot tell whether a translation reads it."
+        task = replace(task, assumptions=(*task.assumptions, notice))
     return replace(task, digest=_digest(task))
 
 

@@ -1,6 +1,6 @@
 // cheat: 1 output left unwritten
 // task: scale
-// expect: wrong memory_error
+// expect: memory_error
 __global__ void kernel(int n, const float *x, float *scratch)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 // cheat: 1 result left unwritten, in the hope of the right bytes
 // task: find
-// expect: wrong memory_error
+// expect: memory_error
 __global__ void kernel(int n, int wanted, const int *x, int *result)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

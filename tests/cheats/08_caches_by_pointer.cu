@@ -1,7 +1,8 @@
 // cheat: 8 caches its output by pointer
 // task: saxpy
-// expect: wrong correct
-// (correct where no address is handed out twice, as on the emulator: then every call did its work)
+// expect: correct
+// gpu: wrong
+// note: the emulator hands no address out twice, so every call does its work there
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 // cheat: 14 forges the answer of the worker on every open file
 // task: saxpy
-// expect: wrong crash
+// expect: crash
 #include <cstring>
 #include <unistd.h>
 

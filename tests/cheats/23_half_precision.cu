@@ -1,6 +1,6 @@
 // cheat: 23 silently computes in half precision
 // task: saxpy
-// expect: wrong unsupported
+// expect: wrong
 #include <cuda_fp16.h>
 
 __global__ void kernel(int n, float a, const float *x, float *y)

@@ -1,6 +1,6 @@
 // cheat: 29 a launch that exceeds limits
 // task: saxpy
-// expect: launch_error wrong
+// expect: launch_error
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

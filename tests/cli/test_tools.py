@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -116,3 +117,33 @@ def test_verify_for_real(c_cases: Path, tmp_path: Path) -> None:
     right = in_process("verify", path, "--task", c_cases / "saxpy.c")
     assert right.returncode == 0, right.stdout + right.stderr
     assert "hidden cases agree with the C" in right.stdout
+
+
+def test_a_verdict_is_repeated_from_its_file(c_cases: Path, tmp_path: Path) -> None:
+    path, record = tmp_path / "mine.cu", tmp_path / "verdict.json"
+    path.write_text(KERNEL)
+    made = in_process("verify", path, "--task", c_cases / "saxpy.c", "--seed", "3", "--json")
+    record.write_text(made.stdout)
+    again = in_process("verify", path, "--task", c_cases / "saxpy.c", "--replay", record)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout == f"{path}: memory_error, as before\n"
+
+    changed = json.loads(made.stdout)["verdict"]
+    changed["passed"] += 1
+    record.write_text(json.dumps(changed))
+    other = in_process("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--json")
+    assert other.returncode == 1
+    assert json.loads(other.stdout)["differences"] == [
+        f"passed: {changed['passed']} before, {changed['passed'] - 1} now"
+    ]
+
+
+@pytest.mark.parametrize("text", ["not json", "{}", "[1]", '{"verdict": {"status": "splendid"}}'])
+def test_what_is_no_verdict_is_not_replayed(cli: Cli, c_cases: Path, tmp_path: Path, text: str) -> None:
+    path, record = tmp_path / "mine.cu", tmp_path / "verdict.json"
+    path.write_text(KERNEL)
+    record.write_text(text)
+    done = cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--json")
+    assert done.code == 2
+    assert "not a verdict" in done.json["error"]["message"]
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--seed", "1").code == 2

@@ -259,3 +259,69 @@ async def test_a_program_with_a_memory_error_fails(verifier: Verifier, c_cases: 
     task = await prepare(load_task(c_cases / "prog_pair_sums.c"))
     verdict = await verifier.test(task, PAIRS.replace("j < n", "j <= n"))
     assert verdict.status is Status.MEMORY_ERROR, verdict.message
+
+
+CHECKED_SUM = """
+#include <stdio.h>
+/* cudaperf: stdin n in 0..500, a[n] in -3..100 */
+int main(void)
+{
+    int n, value, sum = 0, bad = 0;
+    if (scanf("%d", &n) != 1)
+        return 2;
+    for (int i = 0; i < n; i++) {
+        if (scanf("%d", &value) != 1)
+            return 2;
+        sum += value;
+        bad |= value < 0;
+    }
+    printf("%d\\n", sum);
+    return bad ? 3 : 0;
+}
+"""
+CHECKED_SUM_CUDA = """
+#include <cstdio>
+#include <vector>
+
+__global__ void add(int n, const int *a, int *sums)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        atomicAdd(&sums[0], a[i]);
+        if (a[i] < 0)
+            atomicOr(&sums[1], 1);
+    }
+}
+
+int main()
+{
+    int n, *values, *sums, found[2] = {0, 0};
+    if (scanf("%d", &n) != 1)
+        return 2;
+    std::vector<int> a(n + 1);
+    for (int i = 0; i < n; i++)
+        if (scanf("%d", &a[i]) != 1)
+            return 2;
+    cudaMalloc((void **)&values, (n + 1) * sizeof(int));
+    cudaMalloc((void **)&sums, sizeof found);
+    cudaMemcpy(values, a.data(), n * sizeof(int), cudaMemcpyHostToDevice);
+    cudaMemcpy(sums, found, sizeof found, cudaMemcpyHostToDevice);
+    if (n > 0)
+        add<<<(n + 127) / 128, 128>>>(n, values, sums);
+    cudaMemcpy(found, sums, sizeof found, cudaMemcpyDeviceToHost);
+    printf("%d\\n", found[0]);
+    return found[1] ? 3 : 0;
+}
+"""
+
+
+async def test_a_programs_exit_status_is_part_of_its_result(verifier: Verifier) -> None:
+    task = await prepare(load_task(source=CHECKED_SUM))
+    right = await verifier.test(task, CHECKED_SUM_CUDA)
+    assert right.correct, right.message
+    wrong = await verifier.test(task, CHECKED_SUM_CUDA.replace("? 3 : 0", "? 4 : 0"))
+    assert wrong.status is Status.WRONG
+    assert wrong.failure is not None
+    assert wrong.failure.output == "exit"
+    assert (wrong.failure.expected, wrong.failure.got) == ("exit status 3", "4")
+    assert wrong.passed > 0  # where nothing is negative both end with 0

@@ -46,7 +46,8 @@ def environment(order: Order = "forward", seed: int = 0, suppress: str | None = 
     Args:
         order: ``forward``, ``reverse``, or ``random`` (of blocks, and of threads after every barrier).
         seed: Of the random order; the same seed gives the same run.
-        suppress: A ``kernel@line`` (see `EmulatorReport.kernels`) whose launches are left out.
+        suppress: A ``kernel@line`` (see `EmulatorReport.kernels`) whose launches are left out; ``*`` leaves out all
+            of them but still counts them and their threads.
     """
     variables = {"CUDAPERF_EMULATOR_ORDER": order, "CUDAPERF_EMULATOR_SEED": str(seed)}
     return variables if suppress is None else {**variables, "CUDAPERF_EMULATOR_SUPPRESS": suppress}

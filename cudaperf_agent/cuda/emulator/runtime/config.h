@@ -22,7 +22,7 @@ struct Config {
   bool check = false; // the module is instrumented; set when it registers
   Order order = Order::forward;
   uint64_t seed = 0;
-  const char *suppress = nullptr; // "kernel@line" whose launches are left out
+  const char *suppress = nullptr; // "kernel@line" whose launches are left out; "*" leaves out all, but counts them
 };
 extern Config config;
 void read_environment();

@@ -1,5 +1,6 @@
 // A launch: is the configuration one that a GPU would take, then its blocks one after another.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "block.h"
@@ -98,7 +99,8 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
     return;
   }
   const std::string statement = format("%s@%d", kernel, line);
-  if (config.suppress && statement == config.suppress) return;
+  const bool dry = config.suppress && strcmp(config.suppress, "*") == 0;
+  if (config.suppress && !dry && statement == config.suppress) return;
   run.kernel = kernel;
   run.body = body;
   run.context = context;
@@ -113,6 +115,10 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   const uint64_t wide = uint64_t(grid.x) * grid.y * grid.z * run.threads;
   statistics.widest = std::max(statistics.widest, wide);
   statistics.kernels[statement] = std::max(statistics.kernels[statement], wide);
+  if (dry) { // only counted
+    run.kernel = nullptr;
+    return;
+  }
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);

@@ -1,0 +1,105 @@
+"""`cudaperf dataset`: build, measure, count and export the data behind the ranker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cudaperf_agent.cli.output import JsonFlag, put, put_json, say, table
+
+app = typer.Typer(help="The measured data behind the ranker.", no_args_is_help=True)
+
+BuiltFile = Annotated[Path, typer.Option("--built", help="Tasks and variants with their features, as JSON lines.")]
+MeasuredPaths = Annotated[list[Path], typer.Option("--measured", help="Measured slices: files, or folders of them.")]
+_BUILT = Path("dataset") / "built.jsonl"
+_MEASURED = [Path("dataset") / "measured"]
+
+
+@app.command()
+def build(
+    built: BuiltFile = _BUILT,
+    variants: Annotated[int, typer.Option(help="Variants of a task at most.")] = 18,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task, NAME/NUMBER; may be repeated.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Run every task's C under sanitizers instead. Slow.")] = False,
+    verify: Annotated[float, typer.Option(help="Also run this share of the variants on the emulator.")] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Wall time that --verify may take.")] = 600.0,
+    as_json: JsonFlag = False,
+) -> int:
+    """Generate tasks and variants and extract their features; a file that is there is continued."""
+    import asyncio
+
+    from training.dataset.build import build as build_all
+    from training.dataset.build import check_tasks, verify_sample
+    from training.dataset.families import all_programs
+
+    if check:
+        programs = [p for p in all_programs() if not task or p.name in task]
+        wrong = asyncio.run(check_tasks(programs, say))
+        if as_json:
+            put_json({"tasks": len(programs), "wrong": wrong})
+        else:
+            put(table([(name, why) for name, why in wrong.items()]) or f"all {len(programs)} tasks are fine")
+        return 1 if wrong else 0
+    made = build_all(built, most=variants, names=task or (), say=say)
+    counts = {}
+    if verify > 0:
+        verdicts = built.with_name("verdicts.jsonl")
+        counts = asyncio.run(verify_sample(built, verdicts, share=verify, seed=0, seconds=seconds, say=say))
+    if as_json:
+        put_json({"tasks": made.tasks, "variants": made.variants, "declined": list(made.declined), "verdicts": counts})
+        return 0
+    put(f"{made.tasks} tasks, {made.variants} variants in {built}")
+    for name in made.declined:
+        put(f"declined: {name}")
+    for status, count in counts.items():
+        put(f"emulator: {count} {status}")
+    return 0
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def measure(context: typer.Context) -> int:
+    """Time variants on this machine's GPU, slice by slice (`--help` lists the options)."""
+    from training.dataset.measure import main
+
+    return main(context.args)
+
+
+@app.command()
+def stats(built: BuiltFile = _BUILT, measured: MeasuredPaths = _MEASURED, as_json: JsonFlag = False) -> int:
+    """Count what is built and measured, and say how far apart the variants are."""
+    from training.dataset.build import read_lines
+    from training.dataset.export import measured_rows, merged, statistics
+
+    found = statistics(merged(read_lines(built), measured_rows(measured)))
+    if as_json:
+        put_json(found)
+        return 0
+    put(table([(name.replace("_", " "), _shown(value)) for name, value in found.items()]))
+    return 0
+
+
+@app.command()
+def export(
+    built: BuiltFile = _BUILT,
+    measured: MeasuredPaths = _MEASURED,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the Parquet files; the shipped data where left out.")
+    ] = None,
+) -> int:
+    """Join what was built with what was measured, as Parquet."""
+    from training.dataset.build import read_lines
+    from training.dataset.export import DATA, measured_rows, write_export
+
+    for path in write_export(list(read_lines(built)), measured_rows(measured), out or DATA):
+        put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    if isinstance(value, list):
+        return f"{len(value)}" + (": " + ", ".join(map(str, value[:12])) if value else "")
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

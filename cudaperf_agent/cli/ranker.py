@@ -1,0 +1,95 @@
+"""`cudaperf ranker`: train the structural ranker on measured variants, and validate it beside its controls."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
+
+app = typer.Typer(help="Train and validate the structural ranker.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """The network, or wᵀφ̂."""
+
+    MLP = "mlp"
+    LINEAR = "linear"
+
+
+class PairsOf(StrEnum):
+    """The paper's pairs, or every pair with a gap."""
+
+    QUARTILES = "quartiles"
+    ALL = "all"
+
+
+Data = Annotated[Path | None, typer.Option("--data", help="variants.parquet; the shipped data where left out.")]
+KindOption = Annotated[Kind, typer.Option(help="Form of the score.")]
+PairsOption = Annotated[PairsOf, typer.Option(help="Pairs it is trained on.")]
+
+
+@app.command()
+def train(
+    out: Annotated[Path, typer.Option(help="Folder of the artefact.")],
+    data: Data = None,
+    kind: KindOption = Kind.MLP,
+    pairs: PairsOption = PairsOf.QUARTILES,
+    seed: Annotated[int, typer.Option(help="Of the split by family and of the weights.")] = 0,
+    as_json: JsonFlag = False,
+) -> int:
+    """Train a ranker and write it as an artefact that loads without torch."""
+    from cudaperf_agent.reward.structural import save_ranker
+    from training.dataset.export import DATA
+    from training.dataset.table import load_table
+    from training.pairs import PairConfig
+    from training.ranker import TrainConfig
+    from training.ranker import train as train_ranker
+
+    table = load_table(data or DATA / "variants.parquet")
+    config = TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value), seed=seed)
+    made = train_ranker(table, config)
+    save_ranker(made.ranker, out)
+    facts = {
+        "artefact": str(out), "kind": kind.value, "variants": len(table), "pairs": made.pairs, "epochs": made.epochs,
+        "validation_loss": made.loss, "families": len(made.families[0]), "validation_families": list(made.families[1]),
+        "data_digest": table.digest,
+    }  # fmt: skip
+    if as_json:
+        put_json(facts)
+    else:
+        put(f"{out}: {kind.value} of {made.pairs} pairs, {made.epochs} epochs, validation loss {made.loss:.3f}")
+    return 0
+
+
+@app.command("eval")
+def evaluate(
+    data: Data = None,
+    kind: KindOption = Kind.MLP,
+    pairs: PairsOption = PairsOf.QUARTILES,
+    folds: Annotated[int, typer.Option(help="Groups of families held out in turn.")] = 8,
+    svg: Annotated[Path | None, typer.Option(help="Also write the picture of score against speedup.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Validate the ranker on families it has not seen, beside simpler scores and controls; prints Markdown."""
+    from training.dataset.export import DATA
+    from training.dataset.table import load_table
+    from training.pairs import PairConfig
+    from training.ranker import TrainConfig
+    from training.ranker_eval import EvalConfig, markdown, picture
+    from training.ranker_eval import evaluate as evaluate_ranker
+
+    table = load_table(data or DATA / "variants.parquet")
+    config = EvalConfig(folds=folds, train=TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value)))
+    report = evaluate_ranker(table, config, say=say)
+    if svg is not None:
+        svg.write_text(picture(table, report.scores))
+        say(f"wrote {svg}")
+    if as_json:
+        put_json(report.to_dict())
+    else:
+        put(markdown(report))
+    return 0

@@ -1,0 +1,74 @@
+"""`cudaperf report`: the story of a stored run as one HTML page or as Markdown."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cudaperf_agent.cli.output import put, say
+from cudaperf_agent.errors import UsageError
+
+
+class Form(StrEnum):
+    """What the report is written in."""
+
+    html = "html"
+    md = "md"
+
+
+def report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="File to write; stdout where it is left out.")
+    ] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", metavar="FORM", help="html or md; by the file's name, else html.")
+    ] = None,
+) -> int:
+    """Tell a run turn by turn: code, differences, messages, times, features, environment.
+
+    The HTML page is one file that needs no network and runs no script.
+    """
+    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.settings import load_settings
+    from graph.replay import replay_events
+    from tui.run_view import RunView
+
+    with open_store(load_settings().settings) as store:
+        view = RunView.of(replay_events(store, run))
+    if form is None:
+        form = Form.md if out is not None and out.suffix.lower() in (".md", ".markdown") else Form.html
+    if form is Form.md:
+        from tui.report.markdown import MARK, markdown_report
+
+        mark, text = MARK, markdown_report(view)
+    else:
+        from tui.report.html import MARK, html_report
+
+        mark, text = MARK, html_report(view)
+    if out is None:
+        put(text.rstrip("\n"))
+        return 0
+    _write(out, text, mark)
+    say(f"wrote {out}")
+    return 0
+
+
+def _write(path: Path, text: str, mark: str) -> None:
+    """Write the report, over nothing but an earlier report."""
+    try:
+        if path.exists() and mark not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
+            raise UsageError(
+                "this file is no report and would be overwritten", where=str(path), hint="name another file with --out"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"the report cannot be written: {(error.strerror or str(error)).lower()}",
+            where=str(path),
+            hint="name another file with --out",
+        ) from None

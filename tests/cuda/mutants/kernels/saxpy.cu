@@ -1,0 +1,14 @@
+// task: saxpy
+__global__ void saxpy_kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    if (n > 0)
+        saxpy_kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+    return cudaGetLastError();
+}

@@ -1,0 +1,181 @@
+"""Which parallel shapes count as ones that use the GPU, seen on kernels that run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cudaperf_agent.cuda.verdict import Status
+from cudaperf_agent.cuda.verifier import Verifier
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.prepare import prepare
+
+WAVEFRONT = """
+__global__ void diagonal(int n, int d, double *a)
+{
+    int i = 1 + blockIdx.x * blockDim.x + threadIdx.x, j = d - i;
+    if (i < n - 1 && j >= 1 && j < n - 1)
+        a[i * n + j] = (a[(i - 1) * n + j] + a[(i + 1) * n + j] + a[i * n + j - 1] + a[i * n + j + 1]
+                        + a[i * n + j]) / 5.0;
+}
+
+extern "C" int gauss_seidel_device(int n, int iters, double *a, cudaStream_t stream)
+{
+    for (int t = 0; t < iters; t++)
+        for (int d = 2; d <= 2 * (n - 2); d++)
+            diagonal<<<(n + BLOCK - 1) / BLOCK, BLOCK, 0, stream>>>(n, d, a);
+    return cudaGetLastError();
+}
+"""
+IN_ORDER = """
+__global__ void all(int n, int iters, double *a)
+{
+    for (int t = 0; t < iters; t++)
+        for (int d = 2; d <= 2 * (n - 2); d++) {
+            for (int i = 1 + threadIdx.x; i < n - 1; i += blockDim.x) {
+                int j = d - i;
+                if (j >= 1 && j < n - 1)
+                    a[i * n + j] = (a[(i - 1) * n + j] + a[(i + 1) * n + j] + a[i * n + j - 1] + a[i * n + j + 1]
+                                    + a[i * n + j]) / 5.0;
+            }
+            __syncthreads();
+        }
+}
+
+extern "C" int gauss_seidel_device(int n, int iters, double *a, cudaStream_t stream)
+{
+    all<<<1, BLOCK, 0, stream>>>(n, iters, a);
+    return cudaGetLastError();
+}
+"""
+FEW_ROWS = """
+/* cudaperf: rows in 1..4; in x[rows*cols]; out sums[rows] */
+void row_sums(int rows, int cols, const int *x, int *sums)
+{
+    for (int r = 0; r < rows; r++) {
+        sums[r] = 0;
+        for (int c = 0; c < cols; c++)
+            sums[r] += x[r * cols + c] % 7;
+    }
+}
+"""
+WARP_PER_ROW = """
+__global__ void rows_kernel(int cols, const int *x, int *sums)
+{
+    __shared__ int total;
+    if (threadIdx.x == 0)
+        total = 0;
+    __syncthreads();
+    int mine = 0;
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        mine += x[blockIdx.x * cols + c] % 7;
+    atomicAdd(&total, mine);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = total;
+}
+
+extern "C" int row_sums_device(int rows, int cols, const int *x, int *sums, cudaStream_t stream)
+{
+    rows_kernel<<<rows, 256, 0, stream>>>(cols, x, sums);
+    return cudaGetLastError();
+}
+"""
+FIXED = """
+void last_column(float a[64][64])
+{
+    for (int i = 0; i < 64; i++)
+        for (int j = 1; j < 64; j++)
+            a[i][j] = a[i][j - 1] + a[i][j];
+}
+"""
+FIXED_ROWS = """
+__global__ void rows_kernel(float *a)
+{
+    for (int i = threadIdx.x; i < 64; i += blockDim.x)
+        for (int j = 1; j < 64; j++)
+            a[i * 64 + j] = a[i * 64 + j - 1] + a[i * 64 + j];
+}
+
+extern "C" int last_column_device(float *a, cudaStream_t stream)
+{
+    rows_kernel<<<1, BLOCK, 0, stream>>>(a);
+    return cudaGetLastError();
+}
+"""
+
+
+@pytest.fixture
+async def verifier() -> AsyncIterator[Verifier]:
+    made = Verifier(gpu=None)
+    yield made
+    await made.aclose()
+
+
+@pytest.mark.parametrize("block", [64, 256, 1024])
+async def test_a_wavefront_grows_with_its_diagonals(verifier: Verifier, c_cases: Path, block: int) -> None:
+    task = await prepare(load_task(c_cases / "gauss_seidel.c"))
+    verdict = await verifier.test(task, WAVEFRONT.replace("BLOCK", str(block)))
+    assert verdict.correct, verdict.message
+    assert verdict.seconds["test"] < 10
+
+
+@pytest.mark.parametrize("block", [1, 256])
+async def test_one_block_for_every_size_does_not(verifier: Verifier, c_cases: Path, block: int) -> None:
+    task = await prepare(load_task(c_cases / "gauss_seidel.c"))
+    verdict = await verifier.test(task, IN_ORDER.replace("BLOCK", str(block)))
+    assert verdict.status is Status.WRONG
+    assert "however large" in verdict.message
+    assert verdict.passed == verdict.total
+
+
+async def test_a_block_per_row_grows_with_few_rows(verifier: Verifier) -> None:
+    verdict = await verifier.test(await prepare(load_task(source=FEW_ROWS)), WARP_PER_ROW)
+    assert verdict.correct, verdict.message
+
+
+@pytest.mark.parametrize(("block", "correct"), [(64, True), (32, True), (1, False)])
+async def test_constant_sizes_need_a_warp(verifier: Verifier, block: int, correct: bool) -> None:
+    task = await prepare(load_task(source=FIXED))
+    verdict = await verifier.test(task, FIXED_ROWS.replace("BLOCK", str(block)))
+    assert verdict.correct is correct, verdict.message
+
+
+SIDE_KERNEL = """
+__global__ void saxpy_kernel(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+__global__ void side(int n, float *scratch)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        scratch[i] = 1.0f;
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    float *scratch;
+    if (n <= 0)
+        return cudaSuccess;
+    cudaMalloc((void **)&scratch, n * sizeof(float));
+    side<<<SIDE, 32, 0, stream>>>(n, scratch);
+    saxpy_kernel<<<(n + 31) / 32 + 8, 32, 0, stream>>>(n, a, x, y);
+    cudaFree(scratch);
+    return cudaGetLastError();
+}
+"""
+
+
+@pytest.mark.parametrize(("side", "status"), [("1", Status.CORRECT), ("(n + 31) / 32", Status.CHEAT)])
+async def test_an_idle_kernel_is_a_cheat_where_it_is_wide(
+    verifier: Verifier, c_cases: Path, side: str, status: Status
+) -> None:
+    task = await prepare(load_task(c_cases / "saxpy.c"))
+    verdict = await verifier.test(task, SIDE_KERNEL.replace("SIDE", side), hidden=True)
+    assert verdict.status is status, verdict.message

@@ -1,0 +1,1 @@
+"""Reports of a run: one self-contained HTML page, and Markdown."""

@@ -1,0 +1,1 @@
+"""Screens: the list of runs, one run, help."""
