@@ -35,7 +35,8 @@ async def run_on_gpu(
             child = await run_program(artefact, case, wrap=wrap, limits=limits, env=gpu_environment())
             if child.timed_out or child.out_of_memory or child.returncode < 0:
                 return CaseRuns(tuple(runs), None, child)
-            runs.append(CaseRun({"stdout": np.frombuffer(child.stdout, np.uint8)}, child.seconds))
+            outputs = {"stdout": np.frombuffer(child.stdout, np.uint8), "exit": np.array(child.returncode)}
+            runs.append(CaseRun(outputs, child.seconds))
         return CaseRuns(tuple(runs), None, replace(child, returncode=0))
     run = await call_native(
         artefact,
