@@ -1,4 +1,5 @@
-# Everything sets itself up: a fresh machine needs Python 3.11 or newer, gcc and this checkout, nothing else of ours.
+# Everything sets itself up: a fresh machine needs Python 3.11 or newer with venv, g++ and this checkout.
+# Where python3 is an older one: make demo PYTHON=python3.12
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,9 +14,11 @@ setup: $(STAMP)
 
 # The compiler wheels are only taken where no nvcc is on the PATH.
 $(BASE): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing cudaperf into $(VENV) (a minute or two the first time)"
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make demo PYTHON=python3.12")' \
+	  && $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@echo "installing cudaperf into $(VENV) (a minute the first time)"
 	@extras=$$(command -v nvcc >/dev/null 2>&1 && echo sandbox || echo nvcc,sandbox); \
 	  $(BIN)/python -m pip install --quiet --editable ".[$$extras]"
 	@touch $(BASE)
