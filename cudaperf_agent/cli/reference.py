@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from typing import Any
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
 
 import typer
 
@@ -58,14 +60,22 @@ def _option(option: Any) -> str:
     names = ", ".join(f"`{name}`" for name in sorted([*option.opts, *option.secondary_opts], key=len, reverse=True))
     if getattr(option, "is_flag", False):
         return names
-    return f"{names} {option.metavar}"
+    return f"{names} {option.metavar or _kind(option.type_descriptor.annotation)}"
+
+
+def _kind(annotation: Any) -> str:
+    one = next(iter(get_args(annotation)), annotation)
+    if issubclass(one, Enum):
+        return "|".join(str(choice.value) for choice in one)
+    return {Path: "PATH", int: "N", float: "NUMBER"}.get(one, "TEXT")
 
 
 def _about(option: Any) -> str:
     text = (option.help or "") + (" Required." if option.required else "")
     default = option.default
     shown = default is not None and not callable(default) and default not in (False, (), [])
-    return f"{text} Default: `{default}`." if shown else text
+    listed = ", ".join(map(str, default)) if isinstance(default, list | tuple) else default
+    return f"{text} Default: `{listed}`." if shown else text
 
 
 def _settings() -> str:
