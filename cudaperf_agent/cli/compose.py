@@ -85,9 +85,10 @@ def translate(source: Source, settings: Settings | None = None, *, on_event: OnE
     Raises:
         CudaPerfError: The input is refused, or a backend is missing. That no candidate is correct is a result.
     """
+    from cudaperf_agent.settings import load_settings
     from graph import loop
 
-    return loop.run(translate_async(source, settings or Settings(), on_event=on_event))
+    return loop.run(translate_async(source, settings or load_settings().settings, on_event=on_event))
 
 
 async def translate_async(
@@ -152,10 +153,13 @@ async def resume_async(
 
 async def verify_async(source: Source, candidate: str, settings: Settings) -> Verdict:
     """Judge a candidate by the visible and the hidden cases, and time it where there is a GPU."""
+    from cudaperf_agent.codegen.dropin import candidate_of
+
     task = read_task(source)
     verifier = make_verifier(settings.translate.seed)
     try:
         task = await prepared(task, verifier)
+        candidate = candidate_of(task, candidate)
         verdict = await verifier.test(task, candidate)
         if verdict.correct:
             verdict = await verifier.test(task, candidate, hidden=True)
@@ -170,6 +174,7 @@ async def replay_async(source: Source, candidate: str, record: Mapping[str, Any]
     Raises:
         UsageError: It is about another candidate or another task.
     """
+    from cudaperf_agent.codegen.dropin import candidate_of
     from cudaperf_agent.cuda.replay import replay
 
     verifier = make_verifier(0)
@@ -177,7 +182,7 @@ async def replay_async(source: Source, candidate: str, record: Mapping[str, Any]
         task = await prepared(read_task(source), verifier)
     finally:
         await verifier.aclose()
-    return await replay(record, task, candidate)
+    return await replay(record, task, candidate_of(task, candidate))
 
 
 def read_task(source: Source) -> Task:

@@ -26,6 +26,9 @@ _CPP_ONLY = re.compile(
 )
 
 
+_MARK = "// ---- Drop-in for"
+
+
 @dataclass(frozen=True, slots=True)
 class DropIn:
     """What a user links in place of the C file.
@@ -61,6 +64,16 @@ def make_dropin(task: Task, source: str) -> DropIn | None:
     return DropIn(f"{source}{ending}\n{_wrapper(task)}", host_part(task), form)
 
 
+def candidate_of(task: Task, text: str) -> str:
+    """The candidate in a ``NAME.cu`` that we wrote: without the drop-in below it; any other text as it is."""
+    head, mark, _ = text.partition(f"\n{_MARK} {task.name}()")
+    if mark and detect_form(task, head) == "device":
+        made = make_dropin(task, head)
+        if made is not None and made.cu == text:
+            return head
+    return text
+
+
 def device_prototype(task: Task) -> str:
     """The signature a device-form candidate must have, without semicolon."""
     parts = [_spelled(p) for p in task.parameters]
@@ -86,7 +99,7 @@ def host_part(task: Task) -> str | None:
 
 def _wrapper(task: Task) -> str:
     lines = [
-        f"// ---- Drop-in for {task.name}(), made by cudaperf {__version__}: its name and ABI, host pointers.",
+        f"{_MARK} {task.name}(), made by cudaperf {__version__}: its name and ABI, host pointers.",
         "// Where the data live on the device already, call the _device function above instead.",
         "#include <cstdio>",
         "#include <cstdlib>",

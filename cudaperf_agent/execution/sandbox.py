@@ -233,7 +233,8 @@ def _unshare_prefix() -> list[str]:
 
 
 def _found(program: str, *arguments: str) -> list[str]:
-    path = shutil.which(program)
+    # The system's own first: one of a private folder early on the PATH could not be run inside.
+    path = shutil.which(program, path="/usr/bin:/bin:/usr/sbin:/sbin") or shutil.which(program)
     return [path, *arguments] if path else []
 
 

@@ -120,14 +120,14 @@ def _accesses(features: Features, values: HintValues) -> Iterator[_Weighed]:
 
 def _broadcast_text(access: Access) -> str:
     return (
-        f"Line {access.line}: all threads of a warp load the same `{access.text}` in a loop. "
+        f"All threads of a warp load the same `{access.text}` in a loop. "
         "Load a tile once into shared memory, or keep it in a register, and reuse it."
     )
 
 
 def _stride_text(access: Access) -> str:
     what = "writes" if access.store else "reads"
-    head = f"Line {access.line}: `{access.text}` {what} global memory"
+    head = f"`{access.text}` {what} global memory"
     if access.stride_text == "indirect":
         return (
             f"{head} through an index that is itself loaded, so that neighbouring threads touch scattered addresses. "
@@ -159,11 +159,11 @@ def _copies(features: Features, values: HintValues) -> Iterator[_Weighed]:
                 if "DeviceToDevice" in item.detail
                 else "Hoist this copy out of the loop and keep the data on the device between launches."
             )
-            message = f"Line {item.line}: `{_name(item)}` runs inside a host loop. {remedy}"
+            message = f"`{_name(item)}` runs inside a host loop. {remedy}"
             yield _Weighed(values.copy_in_loop, Hint("xfer", item.line, message))
         else:
             message = (
-                f"Line {item.line}: `{_name(item)}` copies in the timed path. "
+                f"`{_name(item)}` copies in the timed path. "
                 "Work on the device pointers directly, or overlap the copy with computing."
             )
             yield _Weighed(values.copy, Hint("xfer", item.line, message))
@@ -178,12 +178,12 @@ def _atomics(features: Features, values: HintValues) -> Iterator[_Weighed]:
         where = "inside a loop " if item.weight > 1 else ""
         if same:
             message = (
-                f"Line {item.line}: `{_name(item)}` {where}makes all threads queue for one address. "
+                f"`{_name(item)}` {where}makes all threads queue for one address. "
                 "Reduce within the warp (`__shfl_down_sync`) and the block first, then one atomic per block."
             )
         else:
             message = (
-                f"Line {item.line}: `{_name(item)}` {where}serialises threads that hit the same address. "
+                f"`{_name(item)}` {where}serialises threads that hit the same address. "
                 "Collect in registers or in a private copy in shared memory first, then add once per block."
             )
         yield _Weighed(value, Hint("atomics", item.line, message))
@@ -196,24 +196,24 @@ def _launches(features: Features, values: HintValues) -> Iterator[_Weighed]:
             rating = block_score(threads)
             if rating < 0:
                 cause = (
-                    f"a block of {threads} is no multiple of the warp of 32, so that lanes stay idle"
+                    f"A block of {threads} is no multiple of the warp of 32, so that lanes stay idle"
                     if threads % 32
-                    else f"a block of {threads} is above the limit of 1024"
+                    else f"A block of {threads} is above the limit of 1024"
                     if threads > 1024
-                    else f"a block of {threads} is too small to hide latency"
+                    else f"A block of {threads} is too small to hide latency"
                 )
-                message = f"Line {site.line}: {cause}. Use 128 or 256 threads per block."
+                message = f"{cause[0].upper()}{cause[1:]}. Use 128 or 256 threads per block."
                 yield _Weighed(values.block_bad, Hint("occ", site.line, message))
             elif threads > 512:
                 message = (
-                    f"Line {site.line}: a block of {threads} leaves room for few blocks on a multiprocessor. "
+                    f"A block of {threads} leaves room for few blocks on a multiprocessor. "
                     "Use 128 or 256 threads per block, and more blocks."
                 )
                 yield _Weighed(values.block_large, Hint("occ", site.line, message))
         blocks = site.blocks
         if blocks is not None and blocks < MACHINE.multiprocessors:
             message = (
-                f"Line {site.line}: a grid of {blocks} block{'s' if blocks > 1 else ''} leaves most of the "
+                f"A grid of {blocks} block{'s' if blocks > 1 else ''} leaves most of the "
                 f"{MACHINE.multiprocessors} multiprocessors idle. Let the grid grow with the input."
             )
             share = 1.0 - blocks / MACHINE.multiprocessors
@@ -222,7 +222,7 @@ def _launches(features: Features, values: HintValues) -> Iterator[_Weighed]:
             yield _Weighed(values.fill * share * part, Hint("grid_fill", site.line, message))
         if site.in_loop:
             message = (
-                f"Line {site.line}: `{site.kernel}` is launched inside a host loop; every launch costs microseconds. "
+                f"`{site.kernel}` is launched inside a host loop; every launch costs microseconds. "
                 "Move the loop into the kernel, fuse steps, or capture them in a CUDA graph."
             )
             yield _Weighed(values.launch_in_loop, Hint("kernels", site.line, message))
@@ -235,12 +235,12 @@ def _branches(features: Features, values: HintValues) -> Iterator[_Weighed]:
         short = item.text.split("{")[0].strip()[:60]
         if "length" in item.detail:
             message = (
-                f"Line {item.line}: the loop `{short}` runs for a different time in each thread, and a warp waits for "
+                f"The loop `{short}` runs for a different time in each thread, and a warp waits for "
                 "its slowest. Balance the work, e.g. one warp per row, or sort by length."
             )
         else:
             message = (
-                f"Line {item.line}: `{short}` splits the threads of a warp{' in a loop' if item.weight > 1 else ''}. "
+                f"`{short}` splits the threads of a warp{' in a loop' if item.weight > 1 else ''}. "
                 "Make the condition uniform per warp, compute both sides without a branch, or peel the border off."
             )
         yield _Weighed(value, Hint("div", item.line, message))
@@ -250,7 +250,7 @@ def _barriers(features: Features, values: HintValues) -> Iterator[_Weighed]:
     for item in _of(features, "sync"):
         if item.weight > 1:
             message = (
-                f"Line {item.line}: `{_name(item)}` is a barrier in every round of a loop. "
+                f"`{_name(item)}` is a barrier in every round of a loop. "
                 "Do more work per barrier (larger tiles, several elements per thread), or use warp shuffles."
             )
             scale = 2.0 if item.weight >= 100 else 1.0
@@ -265,7 +265,7 @@ def _conflicts(features: Features, values: HintValues) -> Iterator[_Weighed]:
         ways = bank_conflict(access, width.get(access.kernel))
         if ways is not None and ways > 1:
             message = (
-                f"Line {access.line}: `{access.text}` hits one bank of shared memory from {ways} threads at once. "
+                f"`{access.text}` hits one bank of shared memory from {ways} threads at once. "
                 "Pad the row by one element (`tile[32][33]`) or swap the indices."
             )
             share = (ways.bit_length() - 1) / 5

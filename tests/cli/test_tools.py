@@ -147,3 +147,12 @@ def test_what_is_no_verdict_is_not_replayed(cli: Cli, c_cases: Path, tmp_path: P
     assert done.code == 2
     assert "not a verdict" in done.json["error"]["message"]
     assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--seed", "1").code == 2
+
+
+@pytest.mark.slow
+def test_verify_takes_the_file_that_translate_wrote(cli: Cli, tmp_path: Path) -> None:
+    source = Path(__file__).parents[1] / "cases" / "c" / "saxpy.c"
+    assert cli("translate", source, "--policy", "variants", "--out", tmp_path).code == 0
+    done = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
+    assert done.code == 0, done.out
+    assert done.json["verdict"]["form"] == "device"

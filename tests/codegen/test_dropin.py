@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cudaperf_agent.codegen.dropin import device_prototype, host_part, make_dropin
+from cudaperf_agent.codegen.dropin import candidate_of, device_prototype, host_part, make_dropin
 from cudaperf_agent.codegen.forms import detect_form
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
 
@@ -123,3 +123,12 @@ def test_the_drop_in_is_legal_cuda(task: Task, tmp_path: Path) -> None:
     assert made is not None
     (tmp_path / "scale.cu").write_text(made.cu)
     subprocess.run(["nvcc", "-arch=sm_90", "-Werror", "all-warnings", "-c", "scale.cu"], cwd=tmp_path, check=True)
+
+
+def test_the_candidate_is_found_again_in_what_we_wrote_and_only_there(task: Task) -> None:
+    made = make_dropin(task, KERNEL)
+    assert made is not None
+    assert candidate_of(task, made.cu) == KERNEL
+    assert candidate_of(task, KERNEL) == KERNEL
+    edited = made.cu.replace("cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice")
+    assert candidate_of(task, edited) == edited

@@ -49,7 +49,8 @@ def test_a_hint_is_one_to_three_short_sentences_with_line_and_remedy() -> None:
     for path in [*FLAWED, *GOLDEN.glob("*.cu")]:
         for hint in hints(extract_here(path.read_text())):
             assert len(hint.message) < 360
-            assert hint.line is None or hint.message.startswith(f"Line {hint.line}: ")
+            assert not hint.message.startswith("Line")  # displays put the line in front
+            assert hint.message[0] == "`" or hint.message[0].isupper()
             text = re.sub(r"`[^`]*`", "", hint.message)
             assert 1 <= text.count(". ") + text.endswith(".") <= 3, hint.message
 

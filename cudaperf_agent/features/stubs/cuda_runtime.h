@@ -339,3 +339,4 @@ template <class I, class V> V accumulate(I, I, V);
 struct FILE;
 extern FILE *stdin, *stdout, *stderr;
 extern "C" { int fprintf(FILE *, const char *, ...); int scanf(const char *, ...); int fscanf(FILE *, const char *, ...); int snprintf(char *, size_t, const char *, ...); int puts(const char *); int putchar(int); int fflush(FILE *); size_t fread(void *, size_t, size_t, FILE *); size_t fwrite(const void *, size_t, size_t, FILE *); }
+namespace std { using ::FILE; using ::fprintf; using ::scanf; using ::fscanf; using ::snprintf; using ::puts; using ::putchar; using ::fflush; using ::fread; using ::fwrite; using ::getenv; using ::atoi; using ::atof; using ::rand; using ::srand; using ::realloc; }
