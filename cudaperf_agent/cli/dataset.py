@@ -85,7 +85,7 @@ def export(
     built: BuiltFile = _BUILT,
     measured: MeasuredPaths = _MEASURED,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the Parquet files; the shipped data where left out.")
+        Path | None, typer.Option(help="Folder for the Parquet files; where left out, the one that `ranker` reads.")
     ] = None,
 ) -> int:
     """Join what was built with what was measured, as Parquet."""

@@ -18,7 +18,7 @@ from training.dataset.build import read_lines
 from training.dataset.table import EXTENDED, median_error, write_rows
 
 DATA = Path(__file__).resolve().parent.parent / "data"
-"""Where the shipped data lie: ``variants.parquet`` and ``tasks.parquet``."""
+"""Where the data lie that the ranker is trained on: ``variants.parquet`` and ``tasks.parquet``."""
 
 
 @dataclass(frozen=True, slots=True)
