@@ -11,6 +11,8 @@ import pytest
 from cudaperf_agent.codegen.dropin import device_prototype, host_part, make_dropin
 from cudaperf_agent.codegen.forms import detect_form
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.stub import entry_prototype
 
 FLOAT = CType("float", TypeKind.FLOAT, 4, 4)
 INT = CType("int", TypeKind.INT, 4, 4)
@@ -123,3 +125,11 @@ def test_the_drop_in_is_legal_cuda(task: Task, tmp_path: Path) -> None:
     assert made is not None
     (tmp_path / "scale.cu").write_text(made.cu)
     subprocess.run(["nvcc", "-arch=sm_90", "-Werror", "all-warnings", "-c", "scale.cu"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("header", ["", "#include <stdbool.h>\n"])
+def test_truth_values_are_spelt_for_c_and_for_cpp(header: str) -> None:
+    body = "for (int i = 0; i < n; i++) y[i] = x[i]; return 1;"
+    task = load_task(source=f"{header}_Bool f(int n, const _Bool *x, _Bool *y) {{ {body} }}")
+    assert entry_prototype(task) == "_Bool f(int n, const _Bool *x, _Bool *y)"
+    assert "f_device(int n, const bool *x, bool *y, bool *result, cudaStream_t stream)" in device_prototype(task)
