@@ -27,7 +27,7 @@ class PairsOf(StrEnum):
     ALL = "all"
 
 
-Data = Annotated[Path | None, typer.Option("--data", help="variants.parquet; where left out, what `dataset export` last wrote.")]
+Data = Annotated[Path | None, typer.Option("--data", help="variants.parquet; by default what `dataset export` wrote.")]
 KindOption = Annotated[Kind, typer.Option(help="Form of the score.")]
 PairsOption = Annotated[PairsOf, typer.Option(help="Pairs it is trained on.")]
 

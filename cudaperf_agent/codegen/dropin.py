@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cudaperf_agent import __version__
 from cudaperf_agent.codegen.forms import defines, detect_form, without_noise
 from cudaperf_agent.errors import InputRefused
-from cudaperf_agent.tasks.model import CType, Parameter, Table, Task
+from cudaperf_agent.tasks.model import CType, Parameter, Table, Task, TypeKind
 
 # Legal parameter names in C that C++ reserves.
 _CPP_ONLY = re.compile(
@@ -204,7 +204,7 @@ def _accessor(task: Task, table: Table) -> str:
 
 
 def _cpp(ctype: CType) -> str:
-    return "bool" if ctype.spelling == "_Bool" else ctype.spelling
+    return "bool" if ctype.kind is TypeKind.BOOL else ctype.spelling
 
 
 def _name(parameter: Parameter) -> str:

@@ -78,8 +78,8 @@ def object_type(ctype: Any, unit: Unit, line: int, what: str) -> CType:
     if kind in _FLOATING:
         return CType(_FLOATING[kind], TypeKind.FLOAT, size, align)
     if kind == "BOOL":
-        # Without <stdbool.h> the word bool is not C17, and _Bool is not C++: the type of the same layout serves both.
-        return CType("bool" if "stdbool.h" in unit.source else "unsigned char", TypeKind.BOOL, size, align)
+        # A word of every C, with or without <stdbool.h>; what is C++ spells it bool.
+        return CType("_Bool", TypeKind.BOOL, size, align)
     if kind == "ENUM":
         return object_type(canonical.get_declaration().enum_type, unit, line, what)
     if kind == "RECORD":

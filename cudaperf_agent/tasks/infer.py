@@ -52,7 +52,7 @@ def infer(
             parameter = _role(findings, reaches, parameter)
         done[name] = parameter
     done = _indices(findings, done, tables, assumptions)
-    done = _sizes(done, at_least_one)
+    done = _sizes(findings, done, at_least_one, assumptions)
     done = _picked(findings, done, assumptions)
     return Inferred(done, tuple(assumptions))
 
@@ -143,10 +143,19 @@ def _picked(findings: Findings, parameters: dict[str, Parameter], assumptions: l
     return done
 
 
-def _sizes(parameters: dict[str, Parameter], at_least_one: set[str]) -> dict[str, Parameter]:
-    """Integers that extents are made of are sizes: zero or more, or one or more inside variably modified types."""
+def _sizes(
+    findings: Findings, parameters: dict[str, Parameter], at_least_one: set[str], assumptions: list[str]
+) -> dict[str, Parameter]:
+    """Integers that extents are made of are sizes: zero or more, or one or more inside variably modified types.
+
+    A loop up to a negative number does nothing, but a negative stride or offset reaches elements outside the extent.
+    """
+    counting = {n for a in findings.accesses for loop in a.loops for end in (loop.low, loop.high) if end is not None
+                for n in end.atoms}  # fmt: skip
     divisors = {n for p in parameters.values() if p.extent is not None for n in expr.divisors(p.extent.expr)}
     used = {n for p in parameters.values() if p.extent is not None for n in expr.names(p.extent.expr)}
+    computed = [p.extent.expr for p in parameters.values() if p.extent and p.extent.origin is Origin.LOOP_BOUNDS]
+    strides = {n for text in computed for n in expr.names(text) if text != n} - counting
     done = dict(parameters)
     for name in sorted(used | at_least_one):
         parameter = done.get(name)
@@ -154,5 +163,7 @@ def _sizes(parameters: dict[str, Parameter], at_least_one: set[str]) -> dict[str
             continue
         origin = Origin.TYPE if name in at_least_one else Origin.LOOP_BOUNDS
         low = "1" if name in at_least_one | divisors else "0"
+        if name in strides - at_least_one and parameter.type.kind is TypeKind.INT:
+            assumptions.append(f"{name} is {low} or more, as sizes are made of it")
         done[name] = replace(parameter, range=ValueRange(low, None, origin=origin))
     return done

@@ -69,7 +69,7 @@ def ctype_of(clang_type: Any, line: int) -> CType:
     if kind == "BOOL":
         return CType("bool", TypeKind.BOOL, size, align)
     if kind == "ENUM":
-        return ir.INT
+        return ctype_of(canonical.get_declaration().enum_type, line)
     if kind in ("CHAR_S", "SCHAR", "SHORT", "INT", "LONG", "LONGLONG"):
         return CType(spelling, TypeKind.INT, size, align)
     if kind in ("CHAR_U", "UCHAR", "USHORT", "UINT", "ULONG", "ULONGLONG"):

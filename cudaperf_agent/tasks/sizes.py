@@ -23,10 +23,11 @@ class SizePlan:
     Attributes:
         visible, hidden: Sizes of a task with one size scalar, smallest first.
         visible_many, hidden_many: Sizes that the scalars of a task with several take in turn.
-        elements: Most elements of all buffers of a case together.
+        elements: Most elements of all buffers of a case together, those of constant extent not counted.
         work, hidden_work: Most innermost iterations of a case, estimated as the product of as many sizes as loops nest.
             Hidden cases run once per winner, not once per turn, and may take longer.
         cases, hidden_cases: Cases of one set.
+        fixed_cases: Cases of a set where no scalar sizes or counts anything, so that only the contents differ.
         count: Largest value of a scalar that only counts iterations.
         few: At which tries such scalars are 0, 1, …
         shrink: Factor by which the largest size is cut while a case is over budget.
@@ -41,6 +42,7 @@ class SizePlan:
     hidden_work: int = 600_000
     cases: int = 14
     hidden_cases: int = 18
+    fixed_cases: int = 4
     count: int = 5
     few: tuple[int, ...] = (5, 6)
     shrink: float = 0.8
@@ -129,7 +131,10 @@ def count_of(extent: str | None, env: Mapping[str, int | float]) -> int | None:
 
 
 def choose(known: Integers, *, hidden: bool, rng: np.random.Generator, plan: SizePlan = PLAN) -> list[Sizes]:
-    """Legal size combinations, smallest first and no two alike, as many as the plan says."""
+    """Legal size combinations, smallest first, as many as the plan says; no two alike unless there is but one."""
+    if not known.sizes and not known.counts:
+        only = _fit({}, known, plan, plan.work)
+        return [] if only is None else [only] * plan.fixed_cases
     found: list[Sizes] = []
     shrunk = False
     most_cases = plan.hidden_cases if hidden else plan.cases
@@ -188,7 +193,7 @@ def _fit(wish: Sizes, known: Integers, plan: SizePlan, work: int) -> Sizes | Non
         counts = [count_of(extent, values) for extent in known.extents]
         if None in counts:
             return None
-        total = sum(c for c in counts if c)
+        total = sum(c for c, extent in zip(counts, known.extents, strict=True) if c and extent and names(extent))
         if total <= plan.elements and _work(values, known) <= work:
             return values
         largest = max(values, key=lambda name: (values or {})[name])

@@ -137,6 +137,11 @@ COMBINED = [
     ("scan", INTS, "int s = 0; for (int i = 0; i < n; i++) { s += b[i]; a[i] = s; }", "parallel(chunk)+scan"),
     ("scan that looks at itself", INTS, "int s = 0; for (int i = 0; i < n; i++) { if (s < 9) s += b[i]; a[i] = s; }", "serial"),
     ("compaction", INTS, "int k = 0; for (int i = 0; i < n; i++) if (b[i]) a[k++] = b[i];", "parallel(chunk)+scan"),
+    ("compaction through a byte", INTS, "unsigned char k = 0; for (int i = 0; i < n; i++) if (b[i]) { a[k] = b[i]; k++; }", "serial"),
+    ("compaction through a short", INTS, "short k = 0; for (int i = 0; i < n; i++) { a[k] = b[i]; k++; }", "serial"),
+    ("compaction by ones", INTS, "unsigned k = 0; for (int i = 0; i < n; i++) if (b[i]) { a[k] = b[i]; k++; }", "parallel(chunk)+scan"),
+    ("compaction in leaps", INTS, "unsigned k = 0; for (int i = 0; i < n; i++) if (b[i]) { a[k] = b[i]; k += 1048576; }", "serial"),
+    ("running sum of bytes", INTS, "unsigned char s = 0; for (int i = 0; i < n; i++) { s += 3; a[i] = s; }", "parallel(chunk)+scan"),
     ("compaction that skips back", INTS, "int k = 0; for (int i = 0; i < n; i++) { a[k] = b[i]; k += b[i]; }", "serial"),
 ]  # fmt: skip
 

@@ -10,7 +10,10 @@ import pytest
 
 from cudaperf_agent.codegen.dropin import candidate_of, device_prototype, host_part, make_dropin
 from cudaperf_agent.codegen.forms import detect_form
+from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.stub import entry_prototype
 
 FLOAT = CType("float", TypeKind.FLOAT, 4, 4)
 INT = CType("int", TypeKind.INT, 4, 4)
@@ -132,3 +135,18 @@ def test_the_candidate_is_found_again_in_what_we_wrote_and_only_there(task: Task
     assert candidate_of(task, KERNEL) == KERNEL
     edited = made.cu.replace("cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice")
     assert candidate_of(task, edited) == edited
+@pytest.mark.parametrize("header", ["", "#include <stdbool.h>\n"])
+def test_truth_values_are_spelt_for_c_and_for_cpp(header: str) -> None:
+    body = "for (int i = 0; i < n; i++) y[i] = x[i]; return 1;"
+    task = load_task(source=f"{header}_Bool f(int n, const _Bool *x, _Bool *y) {{ {body} }}")
+    assert entry_prototype(task) == "_Bool f(int n, const _Bool *x, _Bool *y)"
+    assert "f_device(int n, const bool *x, bool *y, bool *result, cudaStream_t stream)" in device_prototype(task)
+
+
+def test_an_enum_is_the_same_integer_in_kernels_and_drop_in() -> None:
+    enum = "typedef enum { RED, GREEN } color;"
+    body = "for (int i = 0; i < n; i++) y[i] = x[i] == GREEN;"
+    task = load_task(source=f"{enum} void f(int n, const color *x, int *y) {{ {body} }}")
+    assert "const unsigned int *x" in device_prototype(task)
+    for variant in generate(task).variants:
+        assert "f_device(int n, const unsigned int *x, int *y, cudaStream_t stream)" in variant.source

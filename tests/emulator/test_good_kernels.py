@@ -73,6 +73,11 @@ def first_above_one(x: Array) -> Array:
     return np.full(x.size, float(hits[0] if hits.size else x.size))
 
 
+def bytes_in_place(x: Array) -> Array:
+    i = np.arange(x.size)
+    return -(i % 100.0) + 256 * (i + 1.0) + 3 * (i % 50) + 6
+
+
 def symbols(x: Array) -> Array:
     which = np.arange(x.size) % 3
     return np.array([1, 2, 3])[which] * x.astype(np.float64) + np.array([0, 1, -1])[which] + 0.5
@@ -80,6 +85,7 @@ def symbols(x: Array) -> Array:
 
 REFERENCES: dict[str, Callable[[Array], Array]] = {
     "atomics": histogram,
+    "bytes_in_place": bytes_in_place,
     "cooperative": quads,
     "early_exit": first_above_one,
     "half_precision": half_precision,
@@ -92,6 +98,7 @@ REFERENCES: dict[str, Callable[[Array], Array]] = {
     "saxpy": lambda x: 2 * x,
     "scan_blocks": scan_blocks,
     "stencil_2d": stencil,
+    "struct_padding": lambda x: x[::-1].astype(np.float64) + 15,
     "symbols": symbols,
     "templates": templates,
     "vectors_3d": lambda x: -3 * x,

@@ -10,6 +10,7 @@ import pytest
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.cases import make_cases, sized_case
 from cudaperf_agent.tasks.model import CType, Field, Origin, Role, TypeKind, ValueRange
+from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.usage import tokens, usage
 from cudaperf_agent.tasks.values import Bounds, Profile, draw
 from tests.oracle.hand import DOUBLE, FLOAT, INT, SAXPY, buffer, scalar, task
@@ -218,3 +219,13 @@ def test_tokens_know_their_lines() -> None:
     found = tokens('#define A \\\n 1\n/* x\n*/ int f(void)\n{ return \'a\' == "b\\"c"[0]; }')
     assert [(t.text, t.line) for t in found][:3] == [("int", 4), ("f", 4), ("(", 4)]
     assert "'a'" in [t.text for t in found]
+
+
+@pytest.mark.parametrize("parameters", ["const float a[128][128], float b[128][128]", "int k, float a[128][128]"])
+def test_large_fixed_arrays_get_cases_of_several_contents(parameters: str) -> None:
+    body = "for (int i = 0; i < 128; i++) for (int j = 0; j < 128; j++) "
+    body += "for (int t = 0; t < k; t++) a[i][j] += 1;" if "int k" in parameters else "b[i][j] = a[i][j];"
+    for hidden in (False, True):
+        cases = make_cases(load_task(source=f"void f({parameters}) {{ {body} }}"), hidden=hidden)
+        assert len({case.values["a"].tobytes() for case in cases}) > 2
+        assert all(np.size(case.values["a"]) == 128 * 128 for case in cases)

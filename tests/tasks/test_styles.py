@@ -158,6 +158,20 @@ def test_call_sites_tell_what_loops_cannot() -> None:
     assert any("call at line" in a for a in task.assumptions)
 
 
+@pytest.mark.parametrize(
+    ("signature", "subscript", "assumed"),
+    [
+        ("int n, int s, const float *x, float *y", "i * s", ["s is 0 or more, as sizes are made of it"]),
+        ("int n, int off, const float *x, float *y", "i + off", ["off is 0 or more, as sizes are made of it"]),
+        ("int n, unsigned off, const float *x, float *y", "i + off", []),
+        ("int n, const float *x, float *y", "n - 1 - i", []),
+    ],
+)
+def test_strides_and_offsets_are_assumed_not_to_be_negative(signature: str, subscript: str, assumed: list[str]) -> None:
+    task = load_task(source=f"void f({signature}) {{ for (int i = 0; i < n; i++) y[i] = x[{subscript}]; }}")
+    assert [a for a in task.assumptions if "or more" in a] == assumed
+
+
 def test_constant_arrays_at_a_call_site() -> None:
     source = """
 void add(const int *a, int *b, int n, int m) { for (int i = 0; i < n; i++) b[a[i]] += m; }

@@ -13,7 +13,8 @@ stores to, or only in a body without inner loops and before the iteration's firs
 Floating-point sums are not associative; the rule declines them.
 
 A store ``out[s] = …`` directly followed by ``s += c`` with a constant c > 0, where s only ever grows by such
-constants, hits a different element each time (compaction): no two stores see the same s.
+constants, hits a different element each time (compaction): no two stores see the same s. That needs an s that cannot
+wrap round: a signed int or long (overflow is undefined), 64 bits, or 32 bits that grow by ones.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def scan(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: 
     accesses = planner.accesses(outer, context)
     if not _additions_first(loop.body, accesses):
         return []
-    grown = _compacted(loop.body, total.name)
+    grown = _compacted(loop.body, total)
     kept = [a for a in accesses if a.root not in grown or not a.write]
     if any(a.root in grown and not a.write for a in accesses):
         return []
@@ -148,8 +149,12 @@ def _additions_first(body: tuple[ir.Stmt, ...], accesses: Sequence[Access]) -> b
     return True
 
 
-def _compacted(body: tuple[ir.Stmt, ...], name: str) -> set[str]:
-    """Buffers whose every store is ``out[s] = …`` followed by a constant positive step of s."""
+def _compacted(body: tuple[ir.Stmt, ...], total: ir.Ref) -> set[str]:
+    """Buffers whose every store is ``out[s] = …`` followed by a constant positive step of an s that cannot wrap."""
+    name = total.name
+    if total.type.size < ir.INT.size:
+        return set()
+    most = 1 if total.type.kind is TypeKind.UINT and total.type.size == ir.INT.size else None
     steps = [
         n for n in ir.walk(*body) if isinstance(n, ir.Assign) and isinstance(n.target, ir.Ref) and n.target.name == name
     ]
@@ -157,6 +162,8 @@ def _compacted(body: tuple[ir.Stmt, ...], name: str) -> set[str]:
         _, value = update_of(step)
         inner = bare(value)
         if step.op == "-=" or not isinstance(inner, ir.Const) or inner.value <= 0:
+            return set()
+        if most is not None and inner.value > most:
             return set()
     good: set[str] = set()
     bad: set[str] = set()

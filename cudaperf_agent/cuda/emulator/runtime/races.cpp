@@ -1,9 +1,11 @@
 #include "races.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "block.h"
 #include "memory.h"
@@ -20,12 +22,14 @@ struct Found {
   uint64_t count = 1;
 };
 
-struct PendingWrite {
-  const char *address = nullptr;
-  unsigned bytes = 0;
+// What an access is about to write over others' writes: all of its words, since one alone may stay the same.
+struct Overwritten {
+  const char *address;
+  unsigned bytes;
   unsigned char before[4];
-  Found found;
-} pending;
+};
+std::vector<Overwritten> pending;
+Found pending_finding;
 
 // By the place of the plain read, then by the finding's own key.
 std::map<uint32_t, std::map<std::tuple<uintptr_t, int, int>, Found>> beside_atomics;
@@ -72,24 +76,23 @@ void judge_race(const Earlier &earlier, const Present &present) {
   }
   Found found{site, unpack(earlier.pc), describe_race(earlier, present, across_blocks), variant, 1};
   if (present.writes && earlier.write && !present.atomic && !earlier.atomic) {
-    settle_pending_write();
-    pending.address = present.address;
-    pending.bytes = present.bytes;
-    memcpy(pending.before, present.address, present.bytes);
-    pending.found = std::move(found);
+    Overwritten &word = pending.emplace_back(Overwritten{present.address, present.bytes, {}});
+    memcpy(word.before, present.address, present.bytes);
+    if (pending.size() == 1) pending_finding = std::move(found);
     return;
   }
   report("race", site, found.message, Severity::error, found.other, variant);
 }
 
 void settle_pending_write() {
-  if (!pending.address) return;
-  const Found &f = pending.found;
-  if (memcmp(pending.address, pending.before, pending.bytes) == 0)
+  if (pending.empty()) return;
+  const Found &f = pending_finding;
+  if (std::all_of(pending.begin(), pending.end(),
+                  [](const Overwritten &w) { return memcmp(w.address, w.before, w.bytes) == 0; }))
     report("race-same-value", f.site, f.message + " (both write the same value)", Severity::note, f.other, f.variant);
   else
     report("race", f.site, f.message, Severity::error, f.other, f.variant);
-  pending.address = nullptr;
+  pending.clear();
 }
 
 void note_read_before_atomic(uint32_t read_pc) {

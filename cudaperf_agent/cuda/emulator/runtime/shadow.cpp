@@ -1,9 +1,11 @@
 #include "shadow.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <vector>
 
 #include "block.h"
 #include "config.h"
@@ -18,15 +20,16 @@ namespace emu {
 
 namespace {
 
-// The last write and the last reads of four bytes. Epochs grow with every launch, block and barrier, so that comparing
-// two says what lies between. The masks name the bytes.
+// The last write and the last reads of four bytes, or of one. Epochs grow with every launch, block and barrier, so that
+// comparing two says what lies between.
 struct Cell {
   uint32_t write_epoch, read_epoch, write_pc, read_pc;
+  uint32_t split; // 0, or one more than the place of four cells for a byte each, which then take this one's part
   uint16_t writer, reader;
   uint16_t write_sync, read_sync; // the warp's count of __syncwarp
   uint8_t write_flags, read_flags;
 };
-constexpr uint8_t BYTES = 15, ATOMIC = 16; // both; ATOMIC: all of them were atomic or relaxed
+constexpr uint8_t ATOMIC = 16; // all of them were atomic or relaxed
 constexpr uint8_t MANY_IN_WARP = 32, MANY_WARPS = 64, OTHER_BLOCKS = 128; // by whom else
 
 enum class Space { device, shared, global };
@@ -38,6 +41,7 @@ struct Region {
   Cell *cells = nullptr;
   uint8_t *state = nullptr;
   Space space = Space::device;
+  std::vector<std::array<Cell, 4>> split{}; // words that were accessed by parts
 
   bool contains(const void *p) const { return static_cast<size_t>(static_cast<const char *>(p) - base) < size; }
 };
@@ -91,7 +95,7 @@ bool ordered(const Earlier &e) {
   return ordering_acquired(e.thread);
 }
 
-void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask, Access how, bool shared, Site site) {
+void touch(Cell &c, const char *p, unsigned bytes, Access how, bool shared, Site site) {
   const uint32_t base = shared ? run.block_epoch : run.launch_epoch;
   const unsigned me = run.current->index;
   const bool writes = how == Access::write || how == Access::volatile_write || how == Access::atomic;
@@ -103,16 +107,16 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
   const Earlier written{true, c.write_epoch, c.write_pc, c.writer, c.write_sync, (c.write_flags & ATOMIC) != 0,
                         (c.write_flags & MANY_IN_WARP) != 0, (c.write_flags & MANY_WARPS) != 0,
                         (c.write_flags & OTHER_BLOCKS) != 0};
-  const bool unordered_write = c.write_epoch >= base && (c.write_flags & mask) && !ordered(written);
+  const bool unordered_write = c.write_epoch >= base && !ordered(written);
   if (unordered_write && !(relaxed && written.atomic)) judge_race(written, {writes, atomic, p, bytes, site});
   if (writes) {
     if (atomic && c.read_epoch == run.epoch && c.reader == me) note_read_before_atomic(c.read_pc);
-    if (c.read_epoch >= base && (c.read_flags & mask) && !(relaxed && (c.read_flags & ATOMIC))) {
+    if (c.read_epoch >= base && !(relaxed && (c.read_flags & ATOMIC))) {
       Earlier e{false, c.read_epoch, c.read_pc, c.reader, c.read_sync, false, (c.read_flags & MANY_IN_WARP) != 0,
                 (c.read_flags & MANY_WARPS) != 0, (c.read_flags & OTHER_BLOCKS) != 0};
       if (!ordered(e)) judge_race(e, {true, atomic, p, bytes, site});
     }
-    auto flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0));
+    uint8_t flags = relaxed ? ATOMIC : 0;
     if (c.write_epoch == run.epoch && c.writer == me) { // one more of mine
       flags = static_cast<uint8_t>(((flags | c.write_flags) & ~ATOMIC) | (flags & c.write_flags & ATOMIC));
     } else if (unordered_write) { // atomics of several: remember that it was not one alone
@@ -124,19 +128,18 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
     c.writer = static_cast<uint16_t>(me);
     c.write_sync = warp_epoch[me / 32];
     c.write_pc = pack(site);
-    state = static_cast<uint8_t>(state | mask << 4);
     return;
   }
-  uint8_t flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0));
+  uint8_t flags = relaxed ? ATOMIC : 0;
   if (c.read_epoch >= base) {
     flags |= c.read_flags & OTHER_BLOCKS;
     if (c.read_epoch < run.block_epoch) {
       flags |= OTHER_BLOCKS;
     } else if (c.read_epoch == run.epoch) {
-      flags = static_cast<uint8_t>(flags | (c.read_flags & (BYTES | MANY_IN_WARP | MANY_WARPS)));
+      flags = static_cast<uint8_t>(flags | (c.read_flags & (MANY_IN_WARP | MANY_WARPS)));
       if (!(c.read_flags & ATOMIC)) flags &= static_cast<uint8_t>(~ATOMIC);
       if (c.reader != me && ordering_acquired(c.reader)) {
-        flags = static_cast<uint8_t>(mask | (relaxed ? ATOMIC : 0) | (flags & OTHER_BLOCKS));
+        flags = static_cast<uint8_t>((relaxed ? ATOMIC : 0) | (flags & OTHER_BLOCKS));
       } else if (c.reader != me) {
         if (c.reader / 32 != me / 32)
           flags |= MANY_WARPS;
@@ -152,6 +155,45 @@ void touch(Cell &c, uint8_t &state, const char *p, unsigned bytes, unsigned mask
   c.reader = static_cast<uint16_t>(me);
   c.read_sync = warp_epoch[me / 32];
   c.read_pc = pack(site);
+}
+
+// An access of `bytes` bytes of a word, from its byte `first` on. Words that threads share by parts are kept by byte, lest
+// one thread's byte be taken for its neighbour's.
+void touch_word(Region &region, size_t word, unsigned first, unsigned bytes, Access how, Site site) {
+  const bool shared = region.space == Space::shared;
+  Cell &c = region.cells[word];
+  const char *p = region.base + word * 4 + first;
+  if (!c.split && bytes == 4) return touch(c, p, bytes, how, shared, site);
+  if (!c.split) {
+    region.split.push_back({c, c, c, c});
+    c.split = static_cast<uint32_t>(region.split.size());
+  }
+  for (unsigned i = 0; i < bytes; i++) touch(region.split[c.split - 1][first + i], p + i, 1, how, shared, site);
+}
+
+// Whether the bytes of an access that were never written can be padding of a struct that is copied whole: they follow
+// written ones, and end where a type that needs such a gap is aligned.
+bool may_be_padding(const Region &region, const char *p, size_t size) {
+  size_t at = static_cast<size_t>(p - region.base), gap = 0;
+  for (size_t i = 0; i <= size; i++) {
+    if (i < size && !((region.state[(at + i) / 4] >> (4 + (at + i) % 4)) & 1)) {
+      gap++;
+      continue;
+    }
+    const size_t alignment = gap < 2 ? 2 : gap < 4 ? 4 : 8;
+    if (gap && (gap == i || gap >= 8 || size <= alignment || reinterpret_cast<uintptr_t>(p + i) % alignment)) return false;
+    gap = 0;
+  }
+  return true;
+}
+
+void read_of_unwritten(const Region &region, const char *p, size_t size, const char *here, Site site) {
+  const bool padding = may_be_padding(region, p, size);
+  const char *kind = padding ? "uninit-copy" : "uninit-read";
+  if (seen(kind, site)) return;
+  report(kind, site, format("%s: read of %s, which was never written%s", where().c_str(), describe(here).c_str(),
+                            padding ? " (most likely a struct's padding)" : ""),
+         padding ? Severity::note : Severity::error);
 }
 
 void out_of_bounds(const char *p, size_t size, bool writes, Site site) {
@@ -217,7 +259,7 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
                                       writes ? "write" : "read", size, describe(p).c_str(), size));
     abandon_launch(cudaErrorMisalignedAddress);
   }
-  const bool shared = region->space == Space::shared;
+  bool unwritten = false;
   size_t at = static_cast<size_t>(p - region->base), end = at + size;
   while (at < end) {
     size_t cell = at / 4;
@@ -231,12 +273,11 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
     }
     uint8_t &state = region->state[cell];
     if ((!writes || how == Access::atomic) && ((state >> 4) & mask) != mask) {
-      state = static_cast<uint8_t>(state | mask << 4);
-      if (!seen("uninit-read", site))
-        report("uninit-read", site,
-               format("%s: read of %s, which was never written", where().c_str(), describe(here).c_str()));
+      if (!unwritten) read_of_unwritten(*region, p, size, here, site);
+      unwritten = true;
     }
-    touch(region->cells[cell], state, here, bytes, mask, how, shared, site);
+    touch_word(*region, cell, first, bytes, how, site);
+    if (writes) state = static_cast<uint8_t>(state | mask << 4);
     at += bytes;
   }
 }
@@ -266,7 +307,10 @@ void shadow_freed(const char *begin, size_t size) {
 
 void shadow_forget(size_t bytes) {
   if (!config.check) return;
-  madvise(arena.cells, bytes / 4 * sizeof(Cell) & ~(PAGE - 1), MADV_DONTNEED);
+  const size_t cells = bytes / 4 * sizeof(Cell), pages = cells & ~(PAGE - 1);
+  madvise(arena.cells, pages, MADV_DONTNEED);
+  memset(reinterpret_cast<char *>(arena.cells) + pages, 0, cells - pages);
+  arena.split.clear();
   memset(arena.state, 0, bytes / 4);
 }
 
