@@ -134,10 +134,14 @@ class Oracle:
         return [outputs[k * len(cases) : (k + 1) * len(cases)] for k in range(len(trials))]
 
     def _moved(self, task: Task, cases: list[Case], number: int) -> list[Case]:
-        """The cases with every float input moved by ε of itself: of `double` where the C knows it, else of `float`."""
+        """The cases with every float input moved by ε of itself: of `double` where the C knows it, else of `float`.
+
+        First all upward, which is the worst that can happen to a sum whatever its terms' signs; then each up or down at
+        random, for what upward moves cancel in. Random moves alone can cancel too, and a right sum would be rejected.
+        """
         double = any(t.text == "double" for t in tokens(self._task.source))
         step = float(np.finfo(np.float64 if double else np.float32).eps)
-        rng = np.random.default_rng([number, 11])
+        rng = np.random.default_rng([number, 11]) if number else None
         names = {p.name for p in task.inputs() if p.read or not p.pointer}
         return [
             replace(case, values={n: _moved_by(v, step, rng) if n in names else v for n, v in case.values.items()})
@@ -210,7 +214,7 @@ def convert(values: Value, dtype: np.dtype[np.generic]) -> Value:
     return out
 
 
-def _moved_by(values: Value, step: float, rng: np.random.Generator) -> Value:
+def _moved_by(values: Value, step: float, rng: np.random.Generator | None) -> Value:
     if values.dtype.names is not None:
         out = values.copy()
         for name in values.dtype.names:
@@ -218,9 +222,13 @@ def _moved_by(values: Value, step: float, rng: np.random.Generator) -> Value:
         return out
     if values.dtype.kind != "f":
         return values
-    signs = (rng.integers(0, 2, values.shape, dtype=np.int8) * 2 - 1).astype(values.dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(values * (1 + signs * values.dtype.type(step)), dtype=values.dtype)
+        if rng is None:
+            moved = values + np.abs(values) * values.dtype.type(step)
+        else:
+            signs = (rng.integers(0, 2, values.shape, dtype=np.int8) * 2 - 1).astype(values.dtype)
+            moved = values * (1 + signs * values.dtype.type(step))
+    return np.asarray(moved, dtype=values.dtype)
 
 
 def case_digest(case: Case) -> str:

@@ -135,6 +135,8 @@ def test_the_candidate_is_found_again_in_what_we_wrote_and_only_there(task: Task
     assert candidate_of(task, KERNEL) == KERNEL
     edited = made.cu.replace("cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice")
     assert candidate_of(task, edited) == edited
+
+
 @pytest.mark.parametrize("header", ["", "#include <stdbool.h>\n"])
 def test_truth_values_are_spelt_for_c_and_for_cpp(header: str) -> None:
     body = "for (int i = 0; i < n; i++) y[i] = x[i]; return 1;"
