@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from cudaperf_agent.tasks.clang_c import (
@@ -172,7 +173,27 @@ def _slot(part: Any, marks: list[int], taken: dict[str, Any], loop_start: int) -
     return "step" if "cond" in taken or "init" in taken else "init"
 
 
+class _Depth(threading.local):
+    value = 0
+
+
+_DEEPEST = 150
+_depth = _Depth()
+
+
 def _expression(cursor: Any) -> Expr:
+    # Counted, not left to the interpreter's limit: struck inside a callback of libclang, that one is only printed, and
+    # the expression comes out without its operands.
+    _depth.value += 1
+    try:
+        if _depth.value > _DEEPEST:
+            raise RecursionError(f"an expression of more than {_DEEPEST} levels")
+        return _expression_of(cursor)
+    finally:
+        _depth.value -= 1
+
+
+def _expression_of(cursor: Any) -> Expr:
     kind, line, ctype = cursor.kind.name, cursor.location.line, cursor.type.get_canonical()
     children = list(cursor.get_children())
     if kind in ("UNEXPOSED_EXPR", "PAREN_EXPR") and len(children) == 1:

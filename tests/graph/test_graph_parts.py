@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -288,6 +289,8 @@ def test_the_first_interrupt_asks_and_the_second_cancels(manner: str, told: str)
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
+        # Started in the background, a shell ignores the signal, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         check=False,
         timeout=60,
     )
