@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from cudaperf_agent import __version__
-from cudaperf_agent.codegen.forms import defines, detect_form, without_noise
+from cudaperf_agent.codegen.forms import body_start, defines, detect_form, without_noise
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.model import CType, Parameter, Table, Task, TypeKind
 
@@ -221,20 +221,13 @@ def _widened(task: Task, expr: str) -> str:
 def _entry_body(task: Task) -> tuple[int, int]:
     """Offsets of the entry's body, braces included: found by text, since only braces and literals matter here."""
     code = without_noise(task.source)
-    for match in re.finditer(rf"\b{re.escape(task.name)}\s*\(", code):
-        depth, at = 1, match.end()
-        while at < len(code) and depth:
-            depth += {"(": 1, ")": -1}.get(code[at], 0)
-            at += 1
-        while at < len(code) and code[at].isspace():
-            at += 1
-        if at < len(code) and code[at] == "{":
-            start, depth = at, 0
-            while at < len(code):
-                depth += {"{": 1, "}": -1}.get(code[at], 0)
-                at += 1
-                if not depth:
-                    return start, at
+    start = body_start(code, task.name)
+    if start is not None:
+        depth = 0
+        for at in range(start, len(code)):
+            depth += {"{": 1, "}": -1}.get(code[at], 0)
+            if not depth:
+                return start, at + 1
     raise InputRefused(
         f"the body of `{task.name}` was not found in the text (is the function made by a macro?)",
         where=f"{task.path}:{task.first_line}",

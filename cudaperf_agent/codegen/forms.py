@@ -35,11 +35,17 @@ def without_noise(source: str) -> str:
 
 def defines(code: str, name: str) -> bool:
     """Whether text without comments and strings holds a definition of function `name`."""
+    return body_start(code, name) is not None
+
+
+def body_start(code: str, name: str) -> int | None:
+    """Offset of the brace that opens the body of function `name` in text without comments and strings."""
     for match in re.finditer(rf"\b{re.escape(name)}\s*\(", code):
         depth, at = 1, match.end()
         while at < len(code) and depth:
             depth += {"(": 1, ")": -1}.get(code[at], 0)
             at += 1
-        if code[at:].lstrip().startswith("{"):
-            return True
-    return False
+        rest = code[at:].lstrip()
+        if rest.startswith("{"):
+            return len(code) - len(rest)
+    return None

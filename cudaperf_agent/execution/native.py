@@ -208,11 +208,6 @@ def _read_response(raw: bytes, calls: Sequence[Sequence[Argument]]) -> tuple[tup
             outcomes.append(Outcome(outputs, seconds, status == _UNDERRUN, report))
     except struct.error:
         pass  # the child died while writing: what is whole counts
-    if at + 4 <= len(raw) and len(outcomes) < len(calls):
-        (record,) = struct.unpack_from("<I", raw, at)
-        if record == _FAULT and at + 32 <= len(raw):
-            number, which, writing, offset, _ = struct.unpack_from("<iiiqQ", raw, at + 4)
-            return tuple(outcomes), Fault(number, which if which >= 0 else None, offset, bool(writing))
     return tuple(outcomes), None
 
 
