@@ -1,4 +1,4 @@
-"""A ranker tested on kernels of another origin: what it learns carries over, and families of the test are not learned."""
+"""A ranker tested on kernels of another origin: what it learns carries over; families of the test are not learned."""
 
 from __future__ import annotations
 
