@@ -125,7 +125,13 @@ class Verifier:
 
         suppress = hidden and config.suppress
         return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=suppress, counted=True
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=config.repeat_seconds,
+            suppress=suppress,
+            counted=True,
         )
 
     async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
@@ -139,7 +145,13 @@ class Verifier:
                 )
 
         return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=False, counted=False
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=config.repeat_seconds,
+            suppress=False,
+            counted=False,
         )
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
@@ -147,9 +159,12 @@ class Verifier:
 
     async def _make_suite(self, task: Task, hidden: bool) -> Suite:
         cases = make_cases(task, hidden=hidden, seed=self.place.config.seed)
-        expected = await Oracle(task, self.place.sandbox.wrap).expected(cases)
+        expected = await self._oracle(task).expected(cases)
         digest = hashlib.sha256("".join(case_digest(c) for c in cases).encode()).hexdigest()
         return Suite(cases, expected, digest)
+
+    def _oracle(self, task: Task) -> Oracle:
+        return Oracle(task, self.place.sandbox.wrap)
 
     def _key(self, task: Task, source: str, what: str) -> str:
         parts = [task.digest, source, what, self.place.flags, self.place.device, str(self.place.config.seed)]
