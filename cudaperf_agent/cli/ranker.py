@@ -42,15 +42,15 @@ def train(
     seed: Annotated[int, typer.Option(help="Of the split by family and of the weights.")] = 0,
     as_json: JsonFlag = False,
 ) -> int:
-    """Train a ranker and write it as an artefact that loads without torch."""
+    """Train a ranker on the training split and write it as an artefact that loads without torch."""
     from cudaperf_agent.reward.structural import save_ranker
     from training.dataset.export import DATA
     from training.dataset.table import load_table
     from training.pairs import PairConfig
-    from training.ranker import TrainConfig
+    from training.ranker import TrainConfig, learnable
     from training.ranker import train as train_ranker
 
-    table = load_table(data or DATA / "variants.parquet")
+    table = learnable(load_table(data or DATA / "variants.parquet"))
     config = TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value), seed=seed)
     made = train_ranker(table, config)
     save_ranker(made.ranker, out)
@@ -85,7 +85,7 @@ def evaluate(
     from training.dataset.sampled import naive_seconds, sampled_table
     from training.dataset.table import load_table
     from training.pairs import PairConfig
-    from training.ranker import TrainConfig
+    from training.ranker import TrainConfig, learnable
     from training.ranker_eval import EvalConfig, markdown, picture
     from training.ranker_eval import evaluate as evaluate_ranker
 
@@ -100,8 +100,9 @@ def evaluate(
             test, name = load_table((data or DATA / TRANSFER).with_name(TRANSFER)), "hand-written tasks"
         else:
             test, name = sampled_table(sampled, naive_seconds(data or DATA / "variants.parquet")), "families"
-        report = evaluate_transfer(table, test, config, say=say)
-        text = transfer_markdown(report, table, name)
+        seen = learnable(table)
+        report = evaluate_transfer(seen, test, config, say=say)
+        text = transfer_markdown(report, seen, name)
     else:
         test, report = table, evaluate_ranker(table, config, say=say)
         text = markdown(report)
