@@ -21,6 +21,11 @@ _ATTRIBUTES = {
     "major": 75,
     "minor": 76,
     "persisting_l2_bytes": 108,
+    "threads_per_sm": 39,
+    "blocks_per_sm": 106,
+    "registers_per_sm": 82,
+    "shared_per_sm": 81,
+    "shared_reserved": 111,
 }
 _CLOCK_FIELDS = (
     "clocks.sm",

@@ -1,4 +1,4 @@
-// timer LIBRARY [device|end_to_end]
+// timer LIBRARY device|end_to_end [TRACER]
 //
 // Times calls of a candidate on buffers that are ours. It talks to the parent over its standard input and output, which
 // the candidate never sees under those numbers: nothing lies in a file, contents arrive after the library is loaded,
@@ -9,7 +9,8 @@
 //   out "S" once everything is staged
 //   in  u32 set, or END; the call is staged; out "R"; in one byte: go
 //   out "D" i32 status of the call, i32 status of the synchronisation, f64 seconds, f64 CPU seconds of other threads,
-//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument
+//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument; with a
+//       tracer (tracer.cpp) also u64 length and text of what it recorded
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -107,6 +108,19 @@ int main(int argc, char **argv) {
   dup2(nothing, 0);
   dup2(nothing, 1);
 
+  using TraceStart = int (*)();
+  using TraceBefore = void (*)();
+  using TraceAfter = const char *(*)();
+  TraceBefore trace_before = nullptr;
+  TraceAfter trace_after = nullptr;
+  if (argc > 3) {
+    void *tracer = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+    if (!tracer) die(dlerror());
+    TraceStart start = reinterpret_cast<TraceStart>(dlsym(tracer, "cudaperf_trace_start"));
+    trace_before = reinterpret_cast<TraceBefore>(dlsym(tracer, "cudaperf_trace_before"));
+    trace_after = reinterpret_cast<TraceAfter>(dlsym(tracer, "cudaperf_trace_after"));
+    if (!start || !trace_before || !trace_after || start()) die("the tracer does not start");
+  }
   check(cudaFree(nullptr), "starting CUDA");
   double started = seconds_of(CLOCK_MONOTONIC);
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -146,6 +160,10 @@ int main(int argc, char **argv) {
         check(cudaMemcpy(a.pristine.back(), a.content.back().data(), a.size, cudaMemcpyHostToDevice), "staging");
       }
     }
+  // By the driver, where there is one: the emulator has no L2.
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  using Reset = int (*)();
+  Reset reset_persisting = driver ? reinterpret_cast<Reset>(dlsym(driver, "cuCtxResetPersistingL2Cache")) : nullptr;
   char *flush = flush_bytes ? allocate(flush_bytes, true) : nullptr;
   std::vector<char *> tables;
   std::vector<char> back;
@@ -188,11 +206,14 @@ int main(int argc, char **argv) {
         passed.push_back(tables[static_cast<size_t>(t)]);
       }
     }
+    // What an earlier call pinned in the L2 becomes ordinary again, and is then flushed like the rest.
+    if (flush && reset_persisting) reset_persisting();
     if (flush) check(cudaMemset(flush, static_cast<int>(turn & 0xFF), flush_bytes), "flushing");
     check(cudaDeviceSynchronize(), "staging");
     put("R", 1);
     get_value<char>();
 
+    if (trace_before) trace_before();
     double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID), thread = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     double start = seconds_of(CLOCK_MONOTONIC);
     int32_t status = 0;
@@ -204,6 +225,7 @@ int main(int argc, char **argv) {
     double seconds = seconds_of(CLOCK_MONOTONIC) - start;
     thread = seconds_of(CLOCK_THREAD_CPUTIME_ID) - thread;
     process = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process;
+    const char *traced = trace_after ? trace_after() : "";
     put("D", 1);
     put_value<int32_t>(status);
     put_value<int32_t>(synchronised);
@@ -234,6 +256,10 @@ int main(int argc, char **argv) {
         now = back.data();
       }
       put(now, a.size);
+    }
+    if (trace_after) {
+      put_value<uint64_t>(strlen(traced));
+      put(traced, strlen(traced));
     }
   }
   _exit(0);

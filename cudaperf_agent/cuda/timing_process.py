@@ -33,6 +33,7 @@ _END, _NOTHING = 0xFFFFFFFF, 0xFFFFFFFE
 _CHUNK = 1 << 20
 _PIPE_BYTES = 1 << 20
 _SAID = 4000
+_MOST_TRACE = 64 << 20
 _FILE_BYTES = 64 << 20
 
 TimedKind = Literal["device", "end_to_end"]
@@ -170,6 +171,10 @@ class TimedProcess:
                     self._put(data.tobytes().ljust(size, b"\0"))
         self._expect(b"S")
 
+    def extend(self, seconds: float) -> None:
+        """Give the process `seconds` from now: it may have waited for its turn."""
+        self._until = time.monotonic() + seconds
+
     def exchange(self) -> float:
         """Seconds of an exchange around no call at all."""
         self._put(struct.pack("<I", _NOTHING))
@@ -203,6 +208,13 @@ class TimedProcess:
             outputs["return"] = np.frombuffer(self._get(self.task.returns.size), self.task.returns.dtype).reshape(())
         changed = list(self.task.inputs())[index].name if index >= 0 else None
         return TimedCall(content, seconds, outside, other, changed, outputs)
+
+    def trace(self) -> str:
+        """What the tracer recorded of the last call."""
+        (length,) = struct.unpack("<Q", self._get(8))
+        if length > _MOST_TRACE:
+            raise TimedProcessEnded("the trace is longer than any that is of use")
+        return self._get(length).decode("utf-8", "replace")
 
     def _expect(self, letter: bytes) -> None:
         got = self._get(1)
