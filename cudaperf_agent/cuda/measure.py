@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from cudaperf_agent.cuda.ceilings import Ceilings, least_seconds
 from cudaperf_agent.cuda.gpu import Gpu, read_clocks
 from cudaperf_agent.cuda.share import profile_of
-from cudaperf_agent.cuda.spread import Spread
+from cudaperf_agent.cuda.spread import UNKNOWN, Spread
 from cudaperf_agent.cuda.statistics import speedup
 from cudaperf_agent.cuda.timing import Contents, Timed, TimedRun, TimingConfig
 from cudaperf_agent.cuda.timing_process import TimedKind
@@ -66,7 +66,7 @@ class Stopwatch:
     staging: asyncio.Semaphore | None = None
     tracer: Path | None = None
     ceilings: Ceilings | None = None
-    spread: Spread = Spread()
+    spread: Spread = UNKNOWN
 
     async def time(self, library: Path, kinds: Sequence[TimedKind], task: Task, contents: Contents) -> list[Timed]:
         """Time it in fresh processes, off the event loop; ends with the first kind that fails.

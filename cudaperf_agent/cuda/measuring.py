@@ -14,7 +14,7 @@ from cudaperf_agent.cuda.compile import compile_cuda
 from cudaperf_agent.cuda.measure import C_ONE_CORE, Baselines, Stopwatch, measured_verdict
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
-from cudaperf_agent.cuda.spread import Spread, known_spread
+from cudaperf_agent.cuda.spread import UNKNOWN, known_spread
 from cudaperf_agent.cuda.timing import Contents
 from cudaperf_agent.cuda.tracer import tracer_library
 from cudaperf_agent.cuda.verdict import Timing, Verdict
@@ -26,7 +26,6 @@ from cudaperf_agent.tasks.oracle import Oracle
 from cudaperf_agent.tasks.reference_build import Build, require_library
 
 TIMER = Path(__file__).with_name("timer.cu")
-_TASKS_AT_HAND = 2  # contents are hundreds of megabytes
 
 
 class Measuring:
@@ -40,7 +39,7 @@ class Measuring:
     def __init__(self, place: Workplace, build: Callable[[Task, str], Awaitable[Built | Verdict]]) -> None:
         self._place = place
         self._build = build
-        self._contents: Once[Contents] = Once(_TASKS_AT_HAND)
+        self._contents: Once[Contents] = Once(place.config.tasks_at_hand)
         self._baselines: Once[Baselines] = Once(place.config.remembered_tasks)
         self._watch: Once[Stopwatch] = Once(1)
         self._staging = asyncio.Semaphore(place.config.staged)
@@ -96,7 +95,7 @@ class Measuring:
             staging=self._staging,
             tracer=tracer.path if tracer is not None else None,
             ceilings=ceilings,
-            spread=await asyncio.to_thread(known_spread, gpu) if gpu is not None else Spread(),
+            spread=await asyncio.to_thread(known_spread, gpu) if gpu is not None else UNKNOWN,
         )
 
     async def _make_contents(self, task: Task) -> Contents:

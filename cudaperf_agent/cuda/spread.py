@@ -1,7 +1,7 @@
 """How much two processes that run the same code differ on this device: the A/A spread, by how long a call takes.
 
-Samples of one process cannot show it: memory lies elsewhere in another, and so does all that depends on addresses. It is
-measured with many processes of a few kernels (``cudaperf doctor --calibrate``) and kept per device and driver.
+Samples of one process cannot show it: memory lies elsewhere in another, and so does all that depends on addresses. It
+is measured with many processes of a few kernels (``cudaperf doctor --calibrate``) and kept per device and driver.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SpreadRule:
 
     Attributes:
         resamples: Of the bootstrap that tells the spread within processes from that between them.
-        unknown: Deviation assumed where nothing was measured. Of an H200, calls of 10 µs to 10 ms (see docs/verdicts.md).
+        unknown: Deviation assumed where nothing was measured.
         fewest: Processes of a kernel without which it says nothing.
     """
 
@@ -60,6 +60,9 @@ class Spread:
             return rule.unknown
         lengths = [math.log(p.seconds) for p in self.points]
         return float(np.interp(math.log(seconds), lengths, [p.deviation for p in self.points]))
+
+
+UNKNOWN = Spread()
 
 
 def spread_point(processes: Sequence[Sequence[float]], rule: SpreadRule = SPREAD, seed: int = 0) -> SpreadPoint | None:
@@ -134,7 +137,7 @@ def known_spread(gpu: Gpu) -> Spread:
         data = json.loads(_path(gpu).read_text())
         return Spread(tuple(SpreadPoint(**point) for point in data["points"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return Spread()
+        return UNKNOWN
 
 
 def _path(gpu: Gpu) -> Path:

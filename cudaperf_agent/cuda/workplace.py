@@ -16,6 +16,7 @@ from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.sandbox import Sandbox, detect
+from cudaperf_agent.execution.standby import StandbyConfig
 
 EMULATED_LIMITS = Limits(seconds=30.0, memory=4 << 30, file_bytes=1 << 30, output=1 << 20)
 GPU_LIMITS = Limits(seconds=60.0, memory=16 << 30, file_bytes=1 << 30, output=1 << 20)
@@ -42,7 +43,9 @@ class VerifierConfig:
         spared_processors: Not used by compilers while calls are timed on a GPU: one for the call, one for the parent.
         remembered: Verdicts and builds kept in memory.
         remembered_tasks: Tasks whose inputs and expected results are kept in memory.
+        tasks_at_hand: Tasks whose timed contents, hundreds of megabytes each, are kept in memory.
         cache: How much of compiled candidates is kept.
+        standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
         staged: Processes at once that wait, with their contents, for their turn to be timed.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
@@ -62,7 +65,9 @@ class VerifierConfig:
     spared_processors: int = 2
     remembered: int = 4096
     remembered_tasks: int = 64
+    tasks_at_hand: int = 2
     cache: CacheLimits = field(default_factory=CacheLimits)
+    standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
     staged: int = 6
     suppress: bool = True
