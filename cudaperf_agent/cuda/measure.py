@@ -83,6 +83,7 @@ class Stopwatch:
                 for run in mine:
                     async with self.turn(cpu=kind == "end_to_end"):
                         timed = await asyncio.to_thread(run.calls)
+                    timed = await asyncio.to_thread(run.checker.checked, timed)
                     runs_of_kind.append(timed)
                     if timed.timing is None:
                         return [*found, timed]
@@ -162,18 +163,35 @@ async def measured_verdict(
     kinds: tuple[TimedKind, ...] = ("device", "end_to_end") if verdict.form == "device" else ("end_to_end",)
     found = await watch.time(library, kinds, task, contents)
     clocks: dict[str, Any] = {"before": before, **{k: t.clocks for k, t in zip(kinds, found, strict=False)}}
+    clocks["after"] = await asyncio.to_thread(watch.clocks)
+    verdict = replace(verdict, clocks=clocks)
+    if found[-1].timing is None:
+        return with_times(verdict, found, task, contents, watch, baselines, gpu)
+    trace = await watch.traced(library, kinds[0], task, contents)
+    return with_times(verdict, found, task, contents, watch, baselines, gpu, trace)
+
+
+def with_times(
+    verdict: Verdict,
+    found: Sequence[Timed],
+    task: Task,
+    contents: Contents,
+    watch: Stopwatch,
+    baselines: Baselines,
+    gpu: Gpu | None,
+    trace: Trace | None = None,
+) -> Verdict:
+    """`verdict` with measurements of one or two kinds, the decisive one first; the last may be a failure."""
     timings: list[Timing] = []
     for timed in found:
         if timed.timing is None:
-            return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
+            return replace(verdict, status=timed.status, message=timed.message)
         timings.append(timed.timing)
-    clocks["after"] = await asyncio.to_thread(watch.clocks)
     main = timings[0]
     floor = _floor(task, contents, watch.ceilings, gpu)
     if main.median < floor:
         message = f"{main.median:.3g} s is less than this device needs to write the outputs, {floor:.3g} s"
-        return replace(verdict, status=Status.UNSTABLE, message=message, clocks=clocks)
-    trace = await watch.traced(library, kinds[0], task, contents)
+        return replace(verdict, status=Status.UNSTABLE, message=message)
     if trace is not None:
         timings += trace.timings(main)
     profile = profile_of(timings, task, contents, gpu, watch.ceilings, trace, floor)
@@ -184,7 +202,6 @@ async def measured_verdict(
         timings=tuple(timings),
         speedups=tuple(_speedups(main, timings, baselines, watch.spread)),
         profile={**verdict.profile, **profile},
-        clocks=clocks,
     )
 
 

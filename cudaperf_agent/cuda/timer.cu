@@ -7,6 +7,7 @@
 //   in  u32 arguments, u32 sets, u32 poison byte, u64 bytes to flush the L2 with, then per argument u32 kind, u64 bytes,
 //       then per set and argument that is sent: its bytes
 //   out "S" once everything is staged
+//   in  u32 LOAD, u32 length, path: another library from now on (for code of our own only); out "L" as above
 //   in  u32 set, or END; the call is staged; out "R"; in one byte: go
 //   out "D" i32 status of the call, i32 status of the synchronisation, f64 seconds, f64 CPU seconds of other threads,
 //       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument; with a
@@ -27,7 +28,7 @@ namespace {
 
 // What an argument is: bit 0 a buffer, bit 1 sent by the parent, bit 2 returned to it, bit 3 for the setup call only.
 enum Kind : uint32_t { BUFFER = 1, SENT = 2, RETURNED = 4, SETUP_ONLY = 8 };
-constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu;
+constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu, LOAD = 0xFFFFFFFDu;
 constexpr size_t STEP = 256; // what cudaMalloc aligns to
 
 int in_fd, out_fd;
@@ -96,6 +97,33 @@ char *allocate(size_t size, bool on_device) {
   return static_cast<char *>(at);
 }
 
+using HostCall = void (*)(void *const *);
+using DeviceCall = int (*)(void *const *);
+using TableOf = int (*)(int, const void **, size_t *);
+
+struct Library {
+  HostCall host_call, setup;
+  DeviceCall device_call;
+  TableOf table_of;
+};
+
+Library load(const char *path, bool on_device) {
+  double started = seconds_of(CLOCK_MONOTONIC);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "timer: %s\n", dlerror());
+    _exit(71);
+  }
+  Library found{reinterpret_cast<HostCall>(dlsym(library, "cudaperf_call")),
+                reinterpret_cast<HostCall>(dlsym(library, "cudaperf_setup")),
+                reinterpret_cast<DeviceCall>(dlsym(library, "cudaperf_device_call")),
+                reinterpret_cast<TableOf>(dlsym(library, "cudaperf_table"))};
+  if (on_device ? !found.device_call : !found.host_call) die("the library has no such call");
+  put("L", 1);
+  put_value<double>(seconds_of(CLOCK_MONOTONIC) - started);
+  return found;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -122,22 +150,7 @@ int main(int argc, char **argv) {
     if (!start || !trace_before || !trace_after || start()) die("the tracer does not start");
   }
   check(cudaFree(nullptr), "starting CUDA");
-  double started = seconds_of(CLOCK_MONOTONIC);
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    fprintf(stderr, "timer: %s\n", dlerror());
-    _exit(71);
-  }
-  using HostCall = void (*)(void *const *);
-  using DeviceCall = int (*)(void *const *);
-  using TableOf = int (*)(int, const void **, size_t *);
-  HostCall host_call = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_call"));
-  HostCall setup = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_setup"));
-  DeviceCall device_call = reinterpret_cast<DeviceCall>(dlsym(library, "cudaperf_device_call"));
-  TableOf table_of = reinterpret_cast<TableOf>(dlsym(library, "cudaperf_table"));
-  if (on_device ? !device_call : !host_call) die("the library has no such call");
-  put("L", 1);
-  put_value<double>(seconds_of(CLOCK_MONOTONIC) - started);
+  Library candidate = load(argv[1], on_device);
 
   uint32_t count = get_value<uint32_t>(), sets = get_value<uint32_t>();
   int poison = static_cast<int>(get_value<uint32_t>());
@@ -179,6 +192,12 @@ int main(int argc, char **argv) {
       put("D", 1);
       continue;
     }
+    if (set == LOAD) {
+      std::vector<char> path(get_value<uint32_t>() + 1);
+      get(path.data(), path.size() - 1);
+      candidate = load(path.data(), on_device);
+      continue;
+    }
     if (set >= sets) die("no such set");
     std::vector<void *> host(count), passed(count);
     for (uint32_t i = 0; i < count; i++) {
@@ -196,11 +215,11 @@ int main(int argc, char **argv) {
       host[i] = (a.kind & SENT) ? static_cast<void *>(a.content[set].data()) : static_cast<void *>(at);
       passed[i] = at;
     }
-    if (setup) setup(on_device ? host.data() : passed.data());
-    if (on_device && table_of) {
+    if (candidate.setup) candidate.setup(on_device ? host.data() : passed.data());
+    if (on_device && candidate.table_of) {
       const void *data;
       size_t bytes;
-      for (int t = 0; table_of(t, &data, &bytes); t++) {
+      for (int t = 0; candidate.table_of(t, &data, &bytes); t++) {
         if (static_cast<size_t>(t) == tables.size()) tables.push_back(allocate(bytes, true));
         check(cudaMemcpy(tables[static_cast<size_t>(t)], data, bytes, cudaMemcpyHostToDevice), "tables");
         passed.push_back(tables[static_cast<size_t>(t)]);
@@ -218,9 +237,9 @@ int main(int argc, char **argv) {
     double start = seconds_of(CLOCK_MONOTONIC);
     int32_t status = 0;
     if (on_device)
-      status = device_call(passed.data());
+      status = candidate.device_call(passed.data());
     else
-      host_call(passed.data());
+      candidate.host_call(passed.data());
     int32_t synchronised = static_cast<int32_t>(cudaDeviceSynchronize());
     double seconds = seconds_of(CLOCK_MONOTONIC) - start;
     thread = seconds_of(CLOCK_THREAD_CPUTIME_ID) - thread;

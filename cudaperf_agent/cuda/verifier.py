@@ -105,7 +105,7 @@ class Verifier:
             verdict = await self._on_emulator(task, built, suite, hidden)
         else:
             verdict = await self._on_gpu(task, built, suite)
-            if verdict.correct and built.emulated.artefact is not None:
+            if verdict.correct and built.emulated.artefact is not None and self.place.config.trust != "own":
                 verdict = _combined(verdict, await self._on_emulator(task, built, suite, hidden))
         known = built.verdict()
         verdict = replace(
@@ -155,9 +155,8 @@ class Verifier:
                 if worker is not None:
                     await worker.discard()
 
-        return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=False, counted=False
-        )
+        repeat_seconds = None if config.trust == "own" else config.repeat_seconds
+        return await try_candidate(task, suite, run, repeat_seconds=repeat_seconds, suppress=False, counted=False)
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
         return await self._suites.get(f"{task.digest} {hidden}", lambda: self._make_suite(task, hidden))

@@ -12,6 +12,7 @@ from typing import Literal
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
+from cudaperf_agent.cuda.own import OwnConfig
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
 from cudaperf_agent.execution.child import Limits
@@ -48,6 +49,9 @@ class VerifierConfig:
         standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
         staged: Processes at once that wait, with their contents, for their turn to be timed.
+        trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it, and
+            times by `own.OwnTimer`.
+        own: Numbers of such times.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
     """
 
@@ -70,6 +74,8 @@ class VerifierConfig:
     standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
     staged: int = 6
+    trust: Literal["nobody", "own"] = "nobody"
+    own: OwnConfig = field(default_factory=OwnConfig)
     suppress: bool = True
 
 
