@@ -325,8 +325,10 @@ class Checker:
 
 
 def _same_bits(first: Value, second: Value) -> bool:
-    word = np.uint64 if first.nbytes % 8 == 0 else np.uint8
-    return bool(np.array_equal(first.reshape(-1).view(word), second.reshape(-1).view(word)))
+    # By way of bytes: a struct's size need not be a multiple of a word's.
+    one, other = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (first, second))
+    word = np.uint64 if one.size % 8 == 0 and one.size == other.size else np.uint8
+    return bool(np.array_equal(one.view(word), other.view(word)))
 
 
 def _result(

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +37,7 @@ class _Cupti:
 @lru_cache(maxsize=2)
 def tracer_library(nvcc: Nvcc) -> Tracer | None:
     """The tracer, built once into the cache folder; `None` where there is no CUPTI or it does not fit."""
-    cupti = _find(nvcc.root)
+    cupti = next((found for found in map(_cupti, _roots(nvcc)) if found is not None), None)
     if cupti is None:
         return None
     text = f"{SOURCE.read_text()}\0{cupti.include}\0{cupti.library}\0{nvcc.version}"
@@ -46,7 +47,14 @@ def tracer_library(nvcc: Nvcc) -> Tracer | None:
     return None
 
 
-def _find(root: Path) -> _Cupti | None:
+def _roots(nvcc: Nvcc) -> list[Path]:
+    """Toolkits, that of nvcc first: what is called nvcc may be a script that calls another."""
+    named = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    purelib = Path(sysconfig.get_path("purelib"))
+    return [nvcc.root, *named, Path("/usr/local/cuda"), *sorted(purelib.glob("nvidia/cu*"), reverse=True)]
+
+
+def _cupti(root: Path) -> _Cupti | None:
     includes = [root / place for place in _INCLUDES if (root / place / "cupti.h").exists()]
     libraries = [lib for place in _LIBRARIES for lib in sorted((root / place).glob("libcupti.so*"))]
     return _Cupti(includes[0], libraries[0]) if includes and libraries else None

@@ -22,7 +22,7 @@ cheats that were seen in public work on generated kernels; files with other name
 ELSEWHERE = {
     5: "of PyTorch (a lazy tensor, a subclass of it): comes with the PyTorch input",
     7: "of checkers in the candidate's own Python process: ours is another one; the rest comes with the PyTorch input",
-    17: "of times: nothing is timed without a GPU; the floor under a GPU's times is not built yet",
+    17: "of times: nothing is timed without a GPU; on one, no time is under the floor (`cuda/ceilings.py`)",
     19: "of PyTorch (inherits from the reference): comes with the PyTorch input",
     20: "of PyTorch (copies the reference): comes with the PyTorch input",
     25: "of tasks, not of candidates: `prepare` says which inputs change no result "
