@@ -1,8 +1,8 @@
 """How many verdicts a minute, cold compiles included, over mixed candidates, and where the time goes.
 
 Correctness first, without and with the emulator's checker beside the GPU; then timed verdicts, fully suspicious and
-with trust in our own generator. What is made once per task (its tests, timed contents, baselines) is made before the clock
-starts; a first line of each source makes every compile a cold one.
+with trust in our own generator. What is made once per task (its tests, timed contents, baselines) is made before the
+clock starts; a first line of each source makes every compile a cold one.
 """
 
 from __future__ import annotations

@@ -103,8 +103,10 @@ class Coverage:
         return self.covered / self.pairs if self.pairs else 0.0
 
 
-def coverage(processes: Sequence[Sequence[float]], spread: Spread, *, disjoint: bool = False) -> Coverage:
-    """Of all pairs of processes of one kernel, or of pairs that share no process."""
+def coverage(
+    processes: Sequence[Sequence[float]], spread: Spread, *, disjoint: bool = False, most: int = 300
+) -> Coverage:
+    """Of pairs of processes of one kernel, drawn from all there are, or of pairs that share no process."""
     from cudaperf_agent.cuda.statistics import speedup
 
     chosen = (
@@ -112,6 +114,9 @@ def coverage(processes: Sequence[Sequence[float]], spread: Spread, *, disjoint: 
         if disjoint
         else list(combinations(range(len(processes)), 2))
     )
+    if len(chosen) > most:
+        drawn = np.random.default_rng(0).choice(len(chosen), most, replace=False)
+        chosen = [chosen[i] for i in sorted(drawn)]
     deviation = spread.deviation(float(np.median([np.median(p) for p in processes]))) if processes else 0.0
     found = [
         speedup("same", processes[i], processes[j], reference_cv=deviation, candidate_cv=deviation, seed=i * 1000 + j)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cheats.conftest import Attempt, attempts
+from tests.cheats.on_gpu import known, told
 
 INTRODUCTION = """# Cheats and faults
 
@@ -37,8 +38,8 @@ FAULTS = """
 None of these takes the harness down: each is scored in its time, and the next candidate is verified as ever
 (`tests/cheats/faults/`). A source of 1 MB is a test of its own.
 
-| file | what it does | scored as |
-|---|---|---|
+| file | what it does | scored as | on a GPU |
+|---|---|---|---|
 """
 
 
@@ -47,12 +48,22 @@ def page() -> str:
     found: dict[int, list[Attempt]] = {}
     for attempt in attempts():
         found.setdefault(row_of(attempt), []).append(attempt)
-    lines = ["| row | file | what it tries | scored as | where |", "|--:|---|---|---|---|"]
+    lines = ["| row | file | what it tries | scored as | on a GPU | where |", "|--:|---|---|---|---|---|"]
     for row in ROWS:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
-    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} |" for a in attempts("faults")]
-    return INTRODUCTION + "\n" + "\n".join(lines) + "\n" + FAULTS + "\n".join(faults) + "\n"
+    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
+    said = told()
+    return (
+        INTRODUCTION
+        + (f"\n{said}" if said else "")
+        + "\n"
+        + "\n".join(lines)
+        + "\n"
+        + FAULTS
+        + "\n".join(faults)
+        + "\n"
+    )
 
 
 def row_of(attempt: Attempt) -> int:
@@ -66,11 +77,16 @@ def _row(row: int | str, attempt: Attempt) -> str:
     where = "emulator" if "gpu" not in head else f"emulator; on a GPU: {head['gpu']}"
     note = f"; {head['note']}" if "note" in head else ""
     what = re.sub(r"^[\d, ]+", "", attempt.what).removeprefix("none: ")
-    return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {where}{note} |"
+    return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {_on_gpu(attempt)} | {where}{note} |"
 
 
 def _absent(row: int) -> str:
-    return f"| {row} | – | {ELSEWHERE[row]} | – | – |"
+    return f"| {row} | – | {ELSEWHERE[row]} | – | – | – |"
+
+
+def _on_gpu(attempt: Attempt) -> str:
+    status = known().get(attempt.name)
+    return f"`{status}`" if status else "–"
 
 
 def _statuses(attempt: Attempt) -> str:
