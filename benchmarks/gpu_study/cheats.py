@@ -66,7 +66,9 @@ async def judged(record: Record, verifier: Verifier, attempt: Attempt, fault: bo
     except Exception as error:  # noqa: BLE001 - a study goes on, and the row says what happened
         status, message, timed = "exception", f"{type(error).__name__}: {error}", False
     rewarded = status == "correct" and "correct" not in wanted
-    ok = status in wanted
+    # A GPU may say of a fault in other words what the emulator's checker says: that it fails is what counts.
+    otherwise = status not in ("correct", "exception") and (fault or "correct" not in wanted)
+    ok = status in wanted or otherwise
     seconds = round(time.monotonic() - started, 2)
     record.add(
         "cheat",

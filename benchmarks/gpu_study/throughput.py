@@ -54,15 +54,18 @@ async def run(record: Record, gpu: Gpu | None, seconds: float) -> None:
     tasks = dict(zip(TASKS, await asyncio.gather(*(task_of(name) for name in TASKS)), strict=True))
     count = CANDIDATES if gpu is not None else 8
     candidates = mixed(tasks, count)
-    for way, config in (("correctness", CONFIG), ("correctness, emulator too", replace(CONFIG, also_emulate=True))):
-        if record.elapsed < ends:
-            await correctness(record, gpu, way, config, candidates)
+    await correctness(record, gpu, "correctness", CONFIG, candidates)
+    checked = replace(CONFIG, also_emulate=True)
     if gpu is None:
+        await correctness(record, gpu, "correctness, emulator too", checked, candidates)
         return
     timed = mixed({n: tasks[n] for n in TIMED_TASKS}, TIMED, broken=False)
+    before: Verifier | None = None
     for way, config in (("timed", CONFIG), ("timed, own", replace(CONFIG, trust="own"))):
         if record.elapsed < ends:
-            await measured(record, gpu, way, config, timed)
+            before = await measured(record, gpu, way, config, timed, before)
+    if record.elapsed < ends:
+        await correctness(record, gpu, "correctness, emulator too", checked, candidates)
 
 
 def mixed(tasks: dict[str, Task], count: int, *, broken: bool = True) -> list[Candidate]:
@@ -103,9 +106,20 @@ async def correctness(
         await verifier.aclose()
 
 
-async def measured(record: Record, gpu: Gpu, way: str, config: VerifierConfig, candidates: Sequence[Candidate]) -> None:
-    """Tests and times; what is made once per task is made by a candidate that does not count."""
+async def measured(
+    record: Record,
+    gpu: Gpu,
+    way: str,
+    config: VerifierConfig,
+    candidates: Sequence[Candidate],
+    before: Verifier | None,
+) -> Verifier:
+    """Tests and times; what is made once per task is made by a candidate that does not count, or was made `before`."""
     verifier = Verifier(config, gpu=gpu)
+    if before is not None:
+        verifier._suites = before._suites
+        verifier._measuring._contents = before._measuring._contents
+        verifier._measuring._baselines = before._measuring._baselines
 
     async def judged(task: Task, source: str) -> Verdict:
         return await verifier.measure(task, source, await verifier.test(task, source))
@@ -118,6 +132,7 @@ async def measured(record: Record, gpu: Gpu, way: str, config: VerifierConfig, c
         await clocked(record, way, cold(candidates), judged)
     finally:
         await verifier.aclose()
+    return verifier
 
 
 async def clocked(record: Record, way: str, candidates: Sequence[Candidate], judge: Judge) -> None:
