@@ -130,7 +130,13 @@ class Verifier:
 
         suppress = hidden and config.suppress
         return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=suppress, counted=True
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=config.repeat_seconds,
+            suppress=suppress,
+            counted=True,
         )
 
     async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
@@ -155,17 +161,32 @@ class Verifier:
                 if worker is not None:
                     await worker.discard()
 
+<<<<<<< HEAD
         repeat_seconds = None if config.trust == "own" else config.repeat_seconds
         return await try_candidate(task, suite, run, repeat_seconds=repeat_seconds, suppress=False, counted=False)
+=======
+        return await try_candidate(
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=config.repeat_seconds,
+            suppress=False,
+            counted=False,
+        )
+>>>>>>> transfer
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
         return await self._suites.get(f"{task.digest} {hidden}", lambda: self._make_suite(task, hidden))
 
     async def _make_suite(self, task: Task, hidden: bool) -> Suite:
         cases = make_cases(task, hidden=hidden, seed=self.place.config.seed)
-        expected = await Oracle(task, self.place.sandbox.wrap).expected(cases)
+        expected = await self._oracle(task).expected(cases)
         digest = hashlib.sha256("".join(case_digest(c) for c in cases).encode()).hexdigest()
         return Suite(cases, expected, digest)
+
+    def _oracle(self, task: Task) -> Oracle:
+        return Oracle(task, self.place.sandbox.wrap)
 
     def _key(self, task: Task, source: str, what: str) -> str:
         parts = [task.digest, source, what, self.place.flags, self.place.device, str(self.place.config.seed)]
