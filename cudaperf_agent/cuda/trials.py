@@ -38,11 +38,14 @@ class Suite:
 
 
 async def try_candidate(
-<<<<<<< HEAD
-    task: Task, suite: Suite, run: Run, *, repeat_seconds: float | None, suppress: bool, counted: bool
-=======
-    task: Task, suite: Suite, run: Run, expect: Expect, *, repeat_seconds: float, suppress: bool, counted: bool
->>>>>>> transfer
+    task: Task,
+    suite: Suite,
+    run: Run,
+    expect: Expect,
+    *,
+    repeat_seconds: float | None,
+    suppress: bool,
+    counted: bool,
 ) -> Verdict:
     """Judge a candidate over all cases.
 
@@ -50,12 +53,8 @@ async def try_candidate(
         task: The task.
         suite: Its cases.
         run: Runs them.
-<<<<<<< HEAD
-        repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
-=======
         expect: Asked for larger cases, where the suite's are too small to tell.
-        repeat_seconds: The second run takes the cheapest cases up to this sum.
->>>>>>> transfer
+        repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
     """

@@ -161,20 +161,16 @@ class Verifier:
                 if worker is not None:
                     await worker.discard()
 
-<<<<<<< HEAD
         repeat_seconds = None if config.trust == "own" else config.repeat_seconds
-        return await try_candidate(task, suite, run, repeat_seconds=repeat_seconds, suppress=False, counted=False)
-=======
         return await try_candidate(
             task,
             suite,
             run,
             self._oracle(task).expected,
-            repeat_seconds=config.repeat_seconds,
+            repeat_seconds=repeat_seconds,
             suppress=False,
             counted=False,
         )
->>>>>>> transfer
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
         return await self._suites.get(f"{task.digest} {hidden}", lambda: self._make_suite(task, hidden))
