@@ -38,7 +38,14 @@ class Suite:
 
 
 async def try_candidate(
-    task: Task, suite: Suite, run: Run, expect: Expect, *, repeat_seconds: float, suppress: bool, counted: bool
+    task: Task,
+    suite: Suite,
+    run: Run,
+    expect: Expect,
+    *,
+    repeat_seconds: float | None,
+    suppress: bool,
+    counted: bool,
 ) -> Verdict:
     """Judge a candidate over all cases.
 
@@ -47,7 +54,7 @@ async def try_candidate(
         suite: Its cases.
         run: Runs them.
         expect: Asked for larger cases, where the suite's are too small to tell.
-        repeat_seconds: The second run takes the cheapest cases up to this sum.
+        repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
     """
@@ -55,8 +62,9 @@ async def try_candidate(
     verdict = judge(task, suite.cases, suite.expected, first)
     if not verdict.correct:
         return verdict
-    again = _cheapest(suite, first, repeat_seconds)
-    second = await _repeated(task, again, run)
+    second = None
+    if repeat_seconds is not None:
+        second = await _repeated(task, _cheapest(suite, first, repeat_seconds), run)
     if second is not None:
         return replace(second, passed=verdict.passed - max(1, second.total - second.passed), total=verdict.total)
     if counted:

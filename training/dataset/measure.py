@@ -4,7 +4,7 @@ Trust level "own": only our own sources (the generator's, or with ``--transfer``
 so many kernels share one process without a sandbox, the child's clock alone counts, one content set is timed, and there
 are fewer samples than for a user's candidate (`cuda.timing` has 24 samples over secret contents and two clocks). What
 stays: each call starts from fresh inputs, poisoned outputs and an emptied L2; the outputs of the last timed call, and
-of small ragged cases, are judged by the oracle. Times are host times from the call to full synchronisation, in s.
+of small ragged cases, are judged by the oracle. Times are host times from the call to full synchronisation, in seconds.
 
 Worker processes generate, compile and compute what must come out; one process at a time has the GPU. Each finished
 task is appended to ``measured-N.jsonl`` and flushed: whatever ends the program, what was measured stays, and the next
