@@ -213,7 +213,7 @@ def float_part(
     config: BudgetConfig = BUDGET,
     precision: Precision | None = None,
 ) -> Part:
-    """The budget of a float component; see the module's docstring. `precision` where it is not that of its numpy type."""
+    """The budget of a float component; see the module's docstring. `precision`: where it is not its numpy type's."""
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
         wide, moved = None, ()

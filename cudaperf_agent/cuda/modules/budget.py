@@ -47,9 +47,7 @@ def leaf_of(entry: dict[str, Any], raw: bytes) -> Value:
     return np.frombuffer(raw, kind, size // kind.itemsize, offset)
 
 
-def module_output(
-    entry: dict[str, Any], plain: Value, wide: Value | None, moved: Sequence[Value]
-) -> ExpectedOutput:
+def module_output(entry: dict[str, Any], plain: Value, wide: Value | None, moved: Sequence[Value]) -> ExpectedOutput:
     """What an output must be.
 
     Args:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from cudaperf_agent.execution.child import Limits
 
 _GIB = 1 << 30
+REFERENCE_LIMITS = Limits(seconds=120.0, memory=16 * _GIB, file_bytes=8 * _GIB)
+EMULATED_LIMITS = Limits(seconds=45.0, memory=4 * _GIB, file_bytes=_GIB)
+GPU_LIMITS = Limits(seconds=240.0, memory=32 * _GIB, file_bytes=8 * _GIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,9 @@ class ModuleConfig:
     """
 
     python: str | None = None
-    reference: Limits = Limits(seconds=120.0, memory=16 * _GIB, file_bytes=8 * _GIB)
-    emulated: Limits = Limits(seconds=45.0, memory=4 * _GIB, file_bytes=_GIB)
-    on_gpu: Limits = Limits(seconds=240.0, memory=32 * _GIB, file_bytes=8 * _GIB)
+    reference: Limits = REFERENCE_LIMITS
+    emulated: Limits = EMULATED_LIMITS
+    on_gpu: Limits = GPU_LIMITS
     probe: int = 8
     elements: int = 40_000
     operations: int = 3_000_000

@@ -1,4 +1,4 @@
-"""A sandboxed Python process with torch: what it is given lies in a folder of its own, and so does what it gives back."""
+"""A sandboxed Python process with torch: what it is given, and what it gives back, lies in a folder of its own."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ class Answers:
     Attributes:
         cases: Those that the module itself takes.
         expected: What each must give.
+        outputs: Name, element type and shape of each output of each case.
         inputs: Where each case's inputs lie in `inputs_raw`; `None` for one that is no tensor.
         inputs_raw: Bytes of all inputs.
         state: Where each tensor of the state lies in `state_raw`, by element type of the case and by name.
@@ -45,6 +46,7 @@ class Answers:
 
     cases: tuple[ModuleCase, ...]
     expected: tuple[Expected, ...]
+    outputs: tuple[tuple[dict[str, Any], ...], ...]
     inputs: tuple[tuple[dict[str, Any] | None, ...], ...]
     inputs_raw: bytes
     state: dict[str, dict[str, Any]]
@@ -79,7 +81,9 @@ class Reference:
         refused = [d for d in task.module.dtypes if d not in found["dtypes"]]
         if refused:
             raise InputRefused(
-                f"{task.module.class_name} does not take {refused[0]} itself", where=task.path, hint="Leave --dtype out."
+                f"{task.module.class_name} does not take {refused[0]} itself",
+                where=task.path,
+                hint="Leave --dtype out.",
             )
         return with_digest(replace(task, module=_spec(task.module, found)))
 
@@ -112,6 +116,7 @@ class Reference:
             return Answers(
                 tuple(c for c, _ in kept),
                 tuple(_expected(c, f, raw, inputs) for c, f in kept),
+                tuple(tuple(f["outputs"]["plain"]) for _, f in kept),
                 tuple(tuple(f["inputs"]) for _, f in kept),
                 inputs,
                 answer.response["state"],
@@ -167,7 +172,9 @@ def _response(task: Task, folder: Path, child: ChildResult, most: int) -> dict[s
     raw = read_untrusted(folder / "response.json", most)
     if child.timed_out or child.out_of_memory:
         limit = f"{child.seconds:.0f} s" if child.timed_out else "its memory limit"
-        raise InputRefused(f"running the module took more than {limit}", where=task.path, hint="Make its inputs smaller.")
+        raise InputRefused(
+            f"running the module took more than {limit}", where=task.path, hint="Make its inputs smaller."
+        )
     if not raw:
         said = child.stderr.decode("utf-8", "replace").strip().splitlines()
         last = said[-1][:300] if said else f"exit status {child.returncode}"

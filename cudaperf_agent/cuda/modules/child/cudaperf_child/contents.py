@@ -69,7 +69,7 @@ def _drawn(spec: dict[str, Any], shape: list[int], contents: str, source: torch.
 
 
 def state_of(model: torch.nn.Module, seed: int) -> dict[str, torch.Tensor]:
-    """A ``state_dict`` without zeros and ones where the module's own has only those; other contents keep their scale."""
+    """A ``state_dict`` without zeros and ones where the module's own has only those; others keep their scale."""
     buffers = {name for name, _ in model.named_buffers()}
     made = {}
     for name, tensor in model.state_dict().items():
@@ -117,5 +117,3 @@ def moved(tensor: torch.Tensor, source: torch.Generator, dtype: torch.dtype) -> 
     """Every element moved by one unit in the last place of `dtype`, up or down at random, in double."""
     sign = torch.randint(0, 2, tensor.shape, generator=source).double() * 2 - 1
     return tensor.double() * (1 + sign * torch.finfo(dtype).eps)
-
-

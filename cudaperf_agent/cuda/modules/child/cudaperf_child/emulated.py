@@ -174,9 +174,9 @@ class _VirtualCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return self._device.holds(args[0])
-        if func is torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
             return torch.device("cuda", 0) if self._device.holds(args[0]) else torch.device("cpu")
         name = getattr(func, "__name__", "")
         if name == "get_device":

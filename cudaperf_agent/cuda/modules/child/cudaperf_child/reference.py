@@ -263,8 +263,9 @@ def _shapes(model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[s
         for dimension in free:
             for which, place in dimension["places"]:
                 shapes[which][place] = min(dimension["size"], reduced)
-        if sum(_count(s) for s in shapes) <= request["elements"] and _operations(model, specs, shapes, dtype, seed) <= (
-            request["operations"]
+        if (
+            sum(_count(s) for s in shapes) <= request["elements"]
+            and _operations(model, specs, shapes, dtype, seed) <= (request["operations"])
         ):
             break
         reduced = reduced * 3 // 4
