@@ -21,6 +21,7 @@ class ModuleConfig:
         reference: Limits of a run of the module itself.
         emulated: Limits of a run of a candidate on the emulator, imports of torch included.
         on_gpu: And on the GPU, where ``load_inline`` may compile for a minute.
+        start_seconds: Time that importing torch may take besides those limits.
         probe: Size to which dimensions are brought down before it is asked which of them may change.
         elements: Elements of all inputs of a case on the emulator, at most.
         operations: Multiplications and outputs of a case on the emulator, at most (by torch's own count).
@@ -37,6 +38,7 @@ class ModuleConfig:
     reference: Limits = REFERENCE_LIMITS
     emulated: Limits = EMULATED_LIMITS
     on_gpu: Limits = GPU_LIMITS
+    start_seconds: float = 60.0
     probe: int = 8
     elements: int = 40_000
     operations: int = 3_000_000

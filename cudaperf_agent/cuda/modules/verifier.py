@@ -15,10 +15,10 @@ from cudaperf_agent.cuda.modules.budget import leaf_of
 from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
-from cudaperf_agent.cuda.modules.runs import run_module
+from cudaperf_agent.cuda.modules.runs import Bench, ModuleRuns
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
-from cudaperf_agent.cuda.trials import Suite, try_candidate
+from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.tasks.model import Case, Task
@@ -127,25 +127,25 @@ class ModuleVerifier:
     async def _tried(
         self, task: Task, built: BuiltModule, suite: ModuleSuite, *, suppress: bool, on_emulator: bool
     ) -> Verdict:
+        assert task.module is not None
         config, place = self._config, self._place
         positions = {case.name: i for i, case in enumerate(suite.suite.cases)}
-        env = {} if on_emulator else gpu_candidate_environment(place)
+        bench = Bench(
+            on_emulator,
+            place.sandbox if on_emulator else place.sandbox.for_gpu(),
+            config.emulated if on_emulator else config.on_gpu,
+            config.python,
+            config.start_seconds,
+            {} if on_emulator else gpu_candidate_environment(place),
+        )
+        kernels = built.emulated if on_emulator else built.real
+        again = RunPlan(SECOND_POISON, "reverse")
+        without = RunPlan(SECOND_POISON) if suppress else None
+        runs = ModuleRuns(built.file, kernels, task.module, suite.answers, bench, [again], without)
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
             async with place.running:
-                return await run_module(
-                    built.file,
-                    built.emulated if on_emulator else built.real,
-                    task,
-                    suite.answers,
-                    [positions[case.name] for case in cases],
-                    plan,
-                    on_emulator=on_emulator,
-                    sandbox=place.sandbox if on_emulator else place.sandbox.for_gpu(),
-                    limits=config.emulated if on_emulator else config.on_gpu,
-                    python=config.python,
-                    env=env,
-                )
+                return await runs.run([positions[case.name] for case in cases], plan)
 
         return await try_candidate(
             task,

@@ -34,7 +34,7 @@ class RealDevice:
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is on the device."""
-        return tensor.device == self._device
+        return bool(tensor.device == self._device)
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """New memory, not written."""
@@ -70,7 +70,7 @@ class RealDevice:
         return ""
 
 
-class _Log(TorchDispatchMode):
+class _Log(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, log: dict[str, int]) -> None:
         super().__init__()
         self._log = log
