@@ -199,7 +199,7 @@ def _read(path: Path | None) -> bytes:
 
 def with_digest(task: Task) -> Task:
     """`task` with its digest computed anew; call it after every change of a task."""
-    ignored = {"digest", "path", "assumptions"}
+    ignored = {"digest", "path", "assumptions"} if task.module else {"digest", "path", "assumptions", "module"}
     parts: list[object] = [(f.name, getattr(task, f.name)) for f in fields(task) if f.name not in ignored]
     parts += [Path(f).read_bytes() for f in task.stdin_files]
     return replace(task, digest=hashlib.sha256(repr(parts).encode()).hexdigest())

@@ -9,6 +9,7 @@ and names the folder with the results in ``$CUDAPERF_KERNELS``.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 LOADER_FUNCTIONS = ("load_cuda", "launch")
 """Names that the loader defines."""
@@ -99,9 +100,18 @@ def with_loader(text: str) -> str:
     return f"{before}{LOADER}\n\n{''.join(lines[at:])}"
 
 
-def loader_lines(text: str) -> int:
-    """How many lines `with_loader` adds to `text`."""
-    return with_loader(text).count("\n") - text.count("\n")
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Lines that `with_loader` puts into a text: how many, behind which line."""
+
+    at: int
+    count: int
+
+
+def inserted_lines(text: str) -> Inserted:
+    """What `with_loader` does to the line numbers of `text`."""
+    count = with_loader(text).count("\n") - text.count("\n")
+    return Inserted(insertion_line(ast.parse(text)) if count else 0, count)
 
 
 def insertion_line(tree: ast.Module) -> int:

@@ -1,0 +1,261 @@
+"""Runs of a PyTorch candidate in its own process, and what came back, read as what it is: bytes of a stranger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.codegen.modules.loader import inserted_lines
+from cudaperf_agent.cuda import emulator
+from cudaperf_agent.cuda.emulated import RunPlan
+from cudaperf_agent.cuda.judge import CaseRun, CaseRuns, Problem
+from cudaperf_agent.cuda.modules.budget import leaf_of
+from cudaperf_agent.cuda.modules.operators import forbidden_operator
+from cudaperf_agent.cuda.modules.python_child import run_python
+from cudaperf_agent.cuda.modules.reference import Answers
+from cudaperf_agent.cuda.verdict import Report, Status
+from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.native import read_untrusted
+from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.tasks.model import Task, Value
+from cudaperf_agent.tasks.modules.spec import ModuleSpec
+
+CANDIDATE_FILE = "model_new.py"
+_LAUNCH_WORDS = ("CUDA error", "invalid configuration", "too many resources")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Compiled CUDA of a candidate: artefacts by the very text they were made of."""
+
+    by_text: dict[str, Path]
+
+
+async def run_module(
+    file: ModuleFile,
+    kernels: Kernels,
+    task: Task,
+    answers: Answers,
+    chosen: Sequence[int],
+    plan: RunPlan,
+    *,
+    on_emulator: bool,
+    sandbox: Sandbox,
+    limits: Limits,
+    python: str | None,
+    env: dict[str, str],
+) -> CaseRuns:
+    """Call a candidate on cases, in one process.
+
+    Args:
+        file: The candidate.
+        kernels: Of the emulator, or of nvcc.
+        task: The task.
+        answers: All cases.
+        chosen: Positions of those to run.
+        plan: How this run differs from another.
+        on_emulator: Where.
+        sandbox: What confines it.
+        limits: Of the process.
+        python: The interpreter.
+        env: More variables.
+    """
+    assert task.module is not None
+    if plan.seconds is not None:
+        limits = replace(limits, seconds=min(plan.seconds, limits.seconds))
+    folder = Path(tempfile.mkdtemp(prefix="cudaperf-candidate-"))
+    try:
+        request = _request(task.module, answers, chosen, folder, kernels, plan, on_emulator=on_emulator)
+        (folder / CANDIDATE_FILE).write_text(file.complete, encoding="utf-8")
+        (folder / "inputs.bin").write_bytes(answers.inputs_raw)
+        (folder / "state.bin").write_bytes(answers.state_raw)
+        (folder / "request.json").write_text(json.dumps(request))
+        made = folder / "kernels"
+        made.mkdir()
+        for text, artefact in kernels.by_text.items():
+            (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+        orders = emulator.environment(plan.order, plan.seed, plan.suppress) if on_emulator else {}
+        readable = [*kernels.by_text.values(), *([emulator.runtime_library()] if on_emulator else [])]
+        child = await run_python(
+            "candidate",
+            folder,
+            sandbox=sandbox,
+            limits=limits,
+            python=python,
+            readable=readable,
+            env={**orders, **env},
+        )
+        raw = read_untrusted(folder / "outputs.bin", limits.file_bytes)
+        lines = read_untrusted(folder / "results.jsonl", limits.file_bytes).splitlines()
+        reader = _Reading(file, task.module, answers, chosen, raw)
+        runs = reader.runs(lines)
+        ended = child if len(runs) < len(chosen) and not reader.stopped else replace(child, returncode=0)
+        return CaseRuns(tuple(runs), None, ended)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _request(
+    module: ModuleSpec,
+    answers: Answers,
+    chosen: Sequence[int],
+    folder: Path,
+    kernels: Kernels,
+    plan: RunPlan,
+    *,
+    on_emulator: bool,
+) -> dict[str, Any]:
+    cases = []
+    for number, index in enumerate(chosen):
+        case = asdict(answers.cases[index])
+        case.pop("name")  # nothing that a candidate could go by
+        # What is written over the case before is new memory where that one is left out.
+        case["over_previous"] = case["over_previous"] and number > 0 and _alike(answers, chosen[number - 1], index)
+        cases.append(
+            {**case, "inputs": list(answers.inputs[index]), "values": [_value(i.value) for i in module.inputs]}
+        )
+    return {
+        "kernels": str(folder / "kernels"),
+        "fill": plan.fill,
+        "runtime": str(emulator.runtime_library()) if on_emulator else None,
+        "libraries": [str(p) for p in kernels.by_text.values()] if on_emulator else [],
+        "init": json.loads(module.init),
+        "state": answers.state,
+        "cases": cases,
+    }
+
+
+def _alike(answers: Answers, first: int, second: int) -> bool:
+    one, other = answers.cases[first], answers.cases[second]
+    return (one.shapes, one.dtype, one.layout) == (other.shapes, other.dtype, other.layout)
+
+
+def _value(text: str) -> Any:
+    return json.loads(text) if text else None
+
+
+class _Reading:
+    """Reads results; whatever is not as it should be is the candidate's doing, never an exception."""
+
+    def __init__(
+        self, file: ModuleFile, module: ModuleSpec, answers: Answers, chosen: Sequence[int], raw: bytes
+    ) -> None:
+        self._module = module
+        self._answers = answers
+        self._chosen = chosen
+        self._raw = raw
+        self._first_line = file.cuda[0].line if file.cuda else 1
+        self._added = inserted_lines(file.source)
+        self.stopped = False
+
+    def runs(self, lines: Sequence[bytes]) -> list[CaseRun]:
+        """The cases that came back, in order."""
+        found: list[CaseRun] = []
+        problem: Problem | None = None
+        for line in lines:
+            try:
+                result: dict[str, Any] = json.loads(line)
+                stage = result["stage"]
+                if stage in ("import", "build"):
+                    found.append(CaseRun({}, 0.0, problem=self._raised(result)))
+                    self.stopped = True
+                    break
+                if stage == "state":
+                    problem = problem or self._state_problem(result["state"])
+                elif stage == "case" and len(found) < len(self._chosen):
+                    found.append(self._case(result, problem))
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+                found.append(CaseRun({}, 0.0, problem=Problem(Status.CRASH, "what the process wrote cannot be read")))
+                self.stopped = True
+                break
+        return found
+
+    def _case(self, result: dict[str, Any], problem: Problem | None) -> CaseRun:
+        index = self._chosen[int(result["case"])]
+        report = emulator.parse_report(str(result["report"]))
+        outputs: dict[str, Value] = {}
+        if "error" in result:
+            problem = problem or self._raised(result)
+        else:
+            problem = problem or self._unlike(index, result["outputs"])
+            for entry in result["outputs"] if problem is None else ():
+                outputs[str(entry["name"])] = leaf_of(entry, self._raw)
+            for entry in result["inputs"]:
+                size, offset = int(entry["bytes"]), int(entry["offset"])
+                outputs[f"input {int(entry['index'])}"] = np.frombuffer(self._raw, np.uint8, size, offset)
+            problem = problem or self._changed(index, outputs)
+        operators = {str(k): int(v) for k, v in result["operators"].items()}
+        forbidden = forbidden_operator(operators, self._module.mode)
+        if forbidden and (problem is None or problem.status is not Status.CHEAT):
+            problem = Problem(Status.CHEAT, forbidden)
+        return CaseRun(
+            outputs,
+            float(result.get("seconds", 0.0)),
+            reports=tuple(self._placed(r) for r in report.reports),
+            notes=tuple(self._placed(r) for r in report.notes if r.kind != "leak"),
+            unsupported=report.unsupported,
+            launches=report.stats.get("launches", 0),
+            threads=report.stats.get("widest", 0),
+            kernels=report.kernels,
+            problem=problem,
+        )
+
+    def _placed(self, report: Report) -> Report:
+        """Lines of the CUDA text as lines of the Python file."""
+        return replace(report, line=report.line + self._first_line - 1) if report.line else report
+
+    def _raised(self, result: dict[str, Any]) -> Problem:
+        message = f"{result['error']}: {result['message']}"
+        status = Status.LAUNCH_ERROR if any(w in str(result["message"]) for w in _LAUNCH_WORDS) else Status.CRASH
+        line = int(result["line"])
+        # Lines of the completed file as lines of the one that was handed in.
+        line = line - self._added.count if line > self._added.at + self._added.count else line
+        return Problem(status, message, line if line > 0 else None)
+
+    def _state_problem(self, state: dict[str, Any]) -> Problem | None:
+        wanted = {s.name: list(s.shape) for s in self._module.state}
+        got = {str(name): [int(n) for n in about[1]] for name, about in state.items()}
+        for name, shape in wanted.items():
+            if name not in got:
+                return Problem(Status.WRONG, f"the state_dict of ModelNew lacks `{name}`")
+            if got[name] != shape:
+                return Problem(Status.WRONG, f"`{name}` of ModelNew's state_dict has shape {got[name]}, not {shape}")
+        extra = next((name for name in got if name not in wanted), None)
+        return (
+            Problem(Status.WRONG, f"the state_dict of ModelNew has `{extra}` besides the module's") if extra else None
+        )
+
+    def _unlike(self, index: int, entries: Sequence[dict[str, Any]]) -> Problem | None:
+        """Outputs that are no plain tensors on the device of the right type and shape."""
+        wanted = self._answers.outputs[index]
+        names, right = [str(e["name"]) for e in entries], [str(w["name"]) for w in wanted]
+        if names != right:
+            return Problem(Status.WRONG, f"forward returns {', '.join(names) or 'nothing'}, not {', '.join(right)}")
+        for entry, want in zip(entries, wanted, strict=True):
+            name = want["name"]
+            if "on_device" not in entry:
+                return Problem(Status.WRONG, f"{name} is a {str(entry['type'])[:60]}, not a plain tensor")
+            if not entry["on_device"]:
+                return Problem(Status.WRONG, f"{name} is not on the GPU")
+            if entry["dtype"] != want["dtype"]:
+                return Problem(Status.WRONG, f"{name} has type {str(entry['dtype'])[:30]}, not {want['dtype']}")
+            if entry["shape"] != want["shape"]:
+                return Problem(Status.WRONG, f"{name} has shape {str(entry['shape'])[:80]}, not {want['shape']}")
+        return None
+
+    def _changed(self, index: int, outputs: dict[str, Value]) -> Problem | None:
+        for expected in self._answers.expected[index].outputs:
+            if expected.name.startswith("input "):
+                got = outputs.get(expected.name)
+                if got is None or not np.array_equal(got, expected.value):
+                    return Problem(Status.WRONG, f"forward changes its {expected.name}, which the caller still needs")
+        return None
