@@ -50,10 +50,15 @@ def skeleton(text: str, class_name: str) -> Skeleton:
     kept = _methods_kept(found)
     class_text = _class_text(found, lines, kept)
     needed = _needed(tree, found, kept)
+    kept_nodes = [n for n in tree.body if id(n) in needed]
+    used = _names([*found.bases, *found.decorator_list, *_members(found, kept)]) | {"torch"}
+    for node in kept_nodes:
+        whole = not isinstance(node, ast.ClassDef)
+        used |= _names([node] if whole else [*node.bases, *_members(node, _methods_kept(node))])  # type: ignore[attr-defined]
     preamble: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            if _is_used(node, used):
                 preamble.append(_segment(node, lines))
         elif id(node) in needed:
             if isinstance(node, ast.ClassDef):
@@ -62,6 +67,12 @@ def skeleton(text: str, class_name: str) -> Skeleton:
                 preamble.append(_segment(node, lines))
     renamed = _renamed(class_text, class_name)
     return Skeleton("\n".join(preamble).strip(), renamed, parameters)
+
+
+def _is_used(node: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
+    if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+        return False
+    return any((a.asname or a.name.split(".")[0]) in used or a.name == "*" for a in node.names)
 
 
 def _start(node: ast.stmt) -> int:
@@ -94,7 +105,6 @@ def _methods_kept(node: ast.ClassDef) -> set[str]:
 
 
 def _class_text(node: ast.ClassDef, lines: list[str], kept: set[str]) -> str:
-    parts = ["\n".join(lines[_start(node) - 1 : node.body[0].lineno - 1 if node.body else node.end_lineno])]
     first = node.body[0]
     head_end = _start(first) - 1
     parts = ["\n".join(lines[_start(node) - 1 : head_end]).rstrip()]

@@ -55,9 +55,26 @@ def trace_file(path: str, class_name: str, inputs: str | None = None) -> dict[st
         arguments = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
         positional, named = _constructor_arguments(arguments)
         examples = _examples(inputs) if inputs is not None else list(module.get_inputs())
-        return _traced(model_class(*positional, **named), examples, class_name)
+        model = model_class(*positional, **named)
     except Exception as error:  # noqa: BLE001 - the user's code may raise anything, and this is the process that answers
-        return {"declined": {"what": _first_line(error), "where": _user_line(error, path)}}
+        return {"declined": {"what": _first_line(error), "where": _user_line(error)}}
+    return trace(model, examples)
+
+
+def trace(model: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+    """The graphs of a module.
+
+    Args:
+        model: The module; it is converted and moved between its modes.
+        inputs: Example arguments of ``forward``. Their sizes are what the choice of variants goes by.
+
+    Returns:
+        The JSON object, or one with the key ``declined``.
+    """
+    try:
+        return _traced(model, inputs)
+    except Exception as error:  # noqa: BLE001 - so may its forward, and torch about it
+        return {"declined": {"what": _first_line(error), "where": _user_line(error)}}
 
 
 def _imported(path: str) -> Any:
@@ -91,7 +108,7 @@ def _examples(spec: str) -> list[Any]:
     return found
 
 
-def _traced(model: Any, examples: Sequence[Any], class_name: str) -> dict[str, Any]:
+def _traced(model: Any, examples: Sequence[Any]) -> dict[str, Any]:
     import torch
 
     for example in examples:
@@ -115,7 +132,7 @@ def _traced(model: Any, examples: Sequence[Any], class_name: str) -> dict[str, A
     return {
         "format": FORMAT,
         "torch": torch.__version__,
-        "class": class_name,
+        "class": type(model).__name__,
         "training_differs": trained != [n["op"] for n in graphs[FLOATS[0]]["nodes"]],
         "attributes": _attributes(model),
         "graphs": graphs,
@@ -239,7 +256,7 @@ def _node(node: Any) -> dict[str, Any]:
 def _where(node: Any) -> str:
     """The line of the user's code that made a node, as ``file:line``."""
     found = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
-    mine = [f"{p.rsplit('/', 1)[-1]}:{n}" for p, n in found if "site-packages" not in p and "dist-packages" not in p]
+    mine = [f"{p.rsplit('/', 1)[-1]}:{n}" for p, n in found if _is_users(p)]
     return mine[-1] if mine else ""
 
 
@@ -317,9 +334,15 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
 
 
-def _user_line(error: BaseException, path: str) -> str:
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-    return f"{path.rsplit('/', 1)[-1]}:{lines[-1]}" if lines else ""
+def _user_line(error: BaseException) -> str:
+    """The innermost line that is neither torch's nor ours."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_users(f.filename)]
+    return f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else ""
+
+
+def _is_users(path: str) -> bool:
+    outside = ("site-packages", "dist-packages", "<", "/lib/python", "cudaperf_child")
+    return path != __file__ and not any(part in path for part in outside)
 
 
 def main(argv: Sequence[str]) -> int:
