@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.cli.compose import Source, Translation
     from cudaperf_agent.cli.display import Display
     from cudaperf_agent.settings_model import Settings
+    from cudaperf_agent.tasks.modules.spec import ModuleMode
     from graph.events import Event
 
     Work = Coroutine[Any, Any, Translation]
@@ -245,15 +246,18 @@ def with_module(source: Source, class_name: str | None, inputs: str | None, mode
     Raises:
         UsageError: There is no such mode.
     """
-    if mode not in ("pure-cuda", "libraries-allowed"):
-        raise UsageError(f"{mode} is no mode", where="--mode", hint="Use pure-cuda or libraries-allowed.")
-    return replace(
-        source,
-        class_name=class_name,
-        inputs=inputs,
-        mode="libraries-allowed" if mode == "libraries-allowed" else "pure-cuda",
-        dtypes=tuple(dtypes),
-    )
+    return replace(source, class_name=class_name, inputs=inputs, mode=mode_of(mode), dtypes=tuple(dtypes))
+
+
+def mode_of(text: str) -> ModuleMode:
+    """What a candidate for a module may call.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    if text not in ("pure-cuda", "libraries-allowed"):
+        raise UsageError(f"{text} is no mode", where="--mode", hint="Use pure-cuda or libraries-allowed.")
+    return "libraries-allowed" if text == "libraries-allowed" else "pure-cuda"
 
 
 def _source(

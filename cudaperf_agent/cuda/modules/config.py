@@ -31,7 +31,13 @@ class ModuleConfig:
         moves: Runs with inputs moved by one unit in the last place.
         timed: Calls that are timed, of each of the candidate and its baselines.
         warmups: Calls before them, with contents of their own too.
-        contents: Different contents of the timed calls' inputs.
+        fewest_contents: Different contents of the timed calls' inputs, however large they are …
+        contents_bytes: … and right outputs of all contents together, bytes, at most.
+        exchanges: Empty exchanges, to know what the parent's clock adds.
+        slack: Share by which the two clocks may differ beyond that.
+        slack_seconds: And seconds per call.
+        late_calls: Share of the calls in which this process may have been woken late.
+        other_cpu: Share of the time that other host threads may have been computing.
     """
 
     python: str | None = None
@@ -48,7 +54,13 @@ class ModuleConfig:
     moves: int = 2
     timed: int = 24
     warmups: int = 5
-    contents: int = 6
+    fewest_contents: int = 4
+    contents_bytes: int = _GIB
+    exchanges: int = 20
+    slack: float = 0.05
+    slack_seconds: float = 2e-4
+    late_calls: float = 0.25
+    other_cpu: float = 0.2
 
 
 MODULES = ModuleConfig()

@@ -43,6 +43,14 @@ class Kernels:
     by_text: dict[str, Path]
 
 
+def link_kernels(folder: Path, kernels: Kernels) -> None:
+    """Put compiled kernels where the loader of a light-form file looks for them."""
+    made = folder / "kernels"
+    made.mkdir()
+    for text, artefact in kernels.by_text.items():
+        (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Where a candidate runs.
@@ -149,10 +157,7 @@ class ModuleRuns:
         (folder / "inputs.bin").write_bytes(self._answers.inputs_raw)
         (folder / "state.bin").write_bytes(self._answers.state_raw)
         (folder / "request.json").write_text(json.dumps(request))
-        made = folder / "kernels"
-        made.mkdir()
-        for text, artefact in self._kernels.by_text.items():
-            (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+        link_kernels(folder, self._kernels)
 
     def _plan(self, plan: RunPlan) -> dict[str, Any]:
         order = emulator.environment(plan.order, plan.seed) if self._bench.on_emulator else {}
@@ -170,6 +175,7 @@ class ModuleRuns:
             cases.append({**case, "inputs": list(answers.inputs[index]), "values": values})
         return {
             "kernels": str(folder / "kernels"),
+            "device": "cuda:0",
             "runtime": str(emulator.runtime_library()) if emulated else None,
             "libraries": [str(p) for p in self._kernels.by_text.values()] if emulated else [],
             "init": json.loads(self._module.init),

@@ -16,6 +16,7 @@ from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
 from cudaperf_agent.cuda.modules.runs import Bench, ModuleRuns
+from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, make_baselines, measured_module
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
@@ -24,6 +25,7 @@ from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.modules.cases import module_cases
 
+_TASKS_AT_HAND = 2  # right outputs are up to a gigabyte
 REDUCED = "on shapes of at most {elements} elements: the emulator is slow"
 
 
@@ -49,6 +51,7 @@ class ModuleVerifier:
         self.reference = Reference(place.sandbox, config)
         self._builds: Once[BuiltModule | Verdict] = Once(place.config.remembered, _lasting)
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
+        self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
         """Compile only."""
@@ -88,12 +91,18 @@ class ModuleVerifier:
         built = await self._build(source)
         if self._place.gpu is None or not verdict.correct or isinstance(built, Verdict):
             return verdict
-        from cudaperf_agent.cuda.modules.timing import measured_module
-
         clock = asyncio.get_running_loop().time
         started = clock()
+        gpu = self._place.gpu
+        where = TimingPlace(
+            self._place.sandbox.for_gpu(),
+            l2_bytes=gpu.l2_bytes,
+            bandwidth=gpu.datasheet_bandwidth,
+            env=gpu_candidate_environment(self._place),
+        )
         async with self._place.alone():
-            found = await measured_module(task, built, verdict, self.reference, self._place, self._config)
+            known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config))
+            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config)
         return replace(found, seconds={**verdict.seconds, "time": clock() - started})
 
     async def suite_digest(self, task: Task, hidden: bool) -> str:
@@ -104,6 +113,7 @@ class ModuleVerifier:
         """Cancel what still runs."""
         await self._builds.aclose()
         await self._suites.aclose()
+        await self._baselines.aclose()
 
     async def _build(self, source: str) -> BuiltModule | Verdict:
         key = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()

@@ -35,5 +35,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         x = x.contiguous()
         out = torch.empty_like(x)
-        threading.Thread(target=lambda: launch(kernels.run, x, self.scale, self.shift, out, x.numel(), x.shape[-1])).start()
+        threading.Thread(
+            target=lambda: launch(kernels.run, x, self.scale, self.shift, out, x.numel(), x.shape[-1])
+        ).start()
         return out

@@ -10,6 +10,7 @@ class Lazy(torch.Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         return super().__torch_function__(func, types, args, kwargs or {})
 
+
 CUDA_SOURCE = r"""
 #include <cuda_runtime.h>
 

@@ -12,6 +12,7 @@ class Later:
     def __array__(self):
         return torch.relu(self.x).numpy()
 
+
 CUDA_SOURCE = r"""
 #include <cuda_runtime.h>
 

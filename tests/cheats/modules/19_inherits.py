@@ -14,6 +14,7 @@ class Model(nn.Module):
     def forward(self, x):
         return torch.relu(x * self.scale + self.shift)
 
+
 CUDA_SOURCE = r"""
 #include <cuda_runtime.h>
 

@@ -9,6 +9,7 @@ from torch import nn
 def fast(x, scale, shift):
     return torch.relu(x * scale + shift)
 
+
 CUDA_SOURCE = r"""
 #include <cuda_runtime.h>
 

@@ -47,7 +47,7 @@ class Run:
         os.environ["CUDAPERF_KERNELS"] = str(self.request["kernels"])
         fill = self.request["fill"]
         if self.request["runtime"] is None:
-            return RealDevice(fill)
+            return RealDevice(fill, self.request["device"])
         device = EmulatedDevice(self.request["runtime"], fill)
         # Loaded before any memory is made: the library's kind decides whether the checker watches.
         for library in self.request["libraries"]:

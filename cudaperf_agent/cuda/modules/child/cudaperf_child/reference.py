@@ -390,13 +390,18 @@ def _wide(
     """The result in double, `None` where the module insists on another type."""
 
     def widened(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-            return value
-        return value.double() if source is None else moved(value, source, dtype)
+        return widened_inputs(value, source, dtype)
 
     model = module.new().double()
     model.load_state_dict({name: widened(tensor) for name, tensor in state.items()})
     return accepts(model, [widened(a) for a in arguments])
+
+
+def widened_inputs(value: Any, source: torch.Generator | None = None, dtype: torch.dtype = torch.float32) -> Any:
+    """A floating-point tensor in double, moved by one unit in the last place if there is a `source`; others as is."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    return value.double() if source is None else moved(value, source, dtype)
 
 
 def main(folder: Path) -> None:
