@@ -135,6 +135,9 @@ async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig) -
     entries = tuple(response["cases"][0]["plain"])
     known = Baselines(expected, entries, response["state"], state_raw, seed, {}, {}, {})
     for name, who in _WHO.items():
+        if name == COMPILED and not config.compiled:
+            known.missing[name] = "it was not asked for"
+            continue
         timed = await asyncio.to_thread(_timed, task, None, Kernels({}), who, known, place, config)
         if timed.timing is None:
             known.missing[name] = timed.message
