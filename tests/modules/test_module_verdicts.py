@@ -96,7 +96,7 @@ async def test_a_missing_barrier_is_found_with_the_line_of_the_python_file(
         task, row_softmax_candidate.replace(line, "    shared[threadIdx.x] = largest;\n\n")
     )
     assert verdict.status is Status.MEMORY_ERROR
-    assert verdict.reports[0].kind == "race"
+    assert verdict.reports[0].kind in ("race", "uninit-read")
     text = row_softmax_candidate.splitlines()
     assert "shared[threadIdx.x" in text[(verdict.reports[0].line or 0) - 1]
 
