@@ -16,10 +16,8 @@ from cudaperf_agent.codegen.modules.kernels import (
     Sink,
     Style,
     TileKernel,
-    loop_variables,
 )
 from cudaperf_agent.codegen.modules.sizes import (
-    ZERO,
     Atom,
     Expr,
     Size,
@@ -66,8 +64,11 @@ def emitted(schedule: Schedule, style: Style, main: str, written: Mapping[int, B
         prefix: Of kernel names.
     """
     code = Code()
+    program = schedule.program
+    buffers = [*program.inputs, *(b for b, _ in program.state), *written.values()]
+    taken = {b.name for b in buffers} | {s.name for s in program.sizes}
     for number, kernel in enumerate(schedule.kernels):
-        KernelWriter(code, style, main, written, f"{prefix}{_kind(kernel)}_{number}").write(kernel)
+        KernelWriter(code, style, main, written, f"{prefix}{_kind(kernel)}_{number}", taken).write(kernel)
     return code
 
 
@@ -81,7 +82,9 @@ def _kind(kernel: Kernel) -> str:
 class KernelWriter:
     """Writes one kernel and its launch."""
 
-    def __init__(self, code: Code, style: Style, main: str, written: Mapping[int, Buffer], name: str) -> None:
+    def __init__(
+        self, code: Code, style: Style, main: str, written: Mapping[int, Buffer], name: str, taken: Iterable[str] = ()
+    ) -> None:
         self.code = code
         self.style = style
         self.name = name
@@ -89,6 +92,8 @@ class KernelWriter:
         self.everything = written
         self.writes: list[Buffer] = []
         self.evaluator = Evaluator(main, written)
+        for reserved in taken:
+            self.evaluator.reserve(reserved)
 
     def write(self, kernel: Kernel) -> None:
         """Add it to the code."""
@@ -414,5 +419,3 @@ def _wrapped(parameters: Sequence[str], indent: int) -> str:
         lines[-1] += (" " if lines[-1] else "") + piece
     return "\n    ".join(lines)
 
-
-__all__ = ["ZERO", "Code", "KernelWriter", "emitted", "loop_variables", "neutral"]

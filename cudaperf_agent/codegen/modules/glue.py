@@ -303,5 +303,3 @@ def _alone(extent: Expr) -> tuple[Size, int] | None:
             return atom, extent.terms[0][1]
     return None
 
-
-__all__ = ["CODES", "NEW_CLASS", "Built", "module_file"]

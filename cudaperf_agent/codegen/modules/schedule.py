@@ -27,7 +27,7 @@ from cudaperf_agent.codegen.modules.sizes import (
     as_expr,
     evaluated,
     flattened,
-    product,
+    step_of,
     substituted,
     text_of,
     unflattened,
@@ -384,10 +384,7 @@ class _Scheduler:
         evaluator.missing = lambda *_: "0"
         index = (*rows, *inner)
         evaluator.value(reduce.source, index, Scope(variables=frozenset(v for e in index for v in e.variables)))
-        last_inner = next((e for e in reversed(inner) if e != ZERO), ZERO)
-        last_row = next((e for e in reversed(rows) if e != ZERO), ZERO)
-        along = sum(_step(a, last_inner) == 1 for _, a in evaluator.addresses)
-        across = sum(_step(a, last_row) == 1 for _, a in evaluator.addresses)
+        along, across = (_contiguous(evaluator, part) for part in (inner, rows))
         if across > along and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
             return "thread"
         return "warp" if length <= self.limits.warp_row else "block"
@@ -446,13 +443,10 @@ class _Scheduler:
         return False
 
 
-def _step(address: Expr, variable: Expr) -> int | None:
-    """How far an address moves with a variable, if that is a constant."""
-    only = variable.only_variable()
-    if only is None:
-        return None
-    moved = substituted(address, {only: variable + 1}) - address
-    return moved.constant
+def _contiguous(evaluator: Evaluator, index: Index) -> int:
+    """How many reads move by one with the last variable of an index."""
+    last = next((v for e in reversed(index) for v in e.variables), None)
+    return sum(step_of(address, last) == 1 for _, address in evaluator.addresses) if last is not None else 0
 
 
 def _unused(label: str, known: set[str]) -> str:
@@ -463,5 +457,3 @@ def _unused(label: str, known: set[str]) -> str:
     known.add(name)
     return name
 
-
-__all__ = ["THRESHOLDS", "Thresholds", "product", "scheduled"]
