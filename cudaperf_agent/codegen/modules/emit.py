@@ -418,4 +418,3 @@ def _wrapped(parameters: Sequence[str], indent: int) -> str:
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + piece
     return "\n    ".join(lines)
-

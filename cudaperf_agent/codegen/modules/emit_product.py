@@ -52,9 +52,7 @@ def write_product(writer: KernelWriter, kernel: TileKernel) -> None:
     for name in ("down", "wide"):
         evaluator.reserve(name)
     place = (*unflattened(as_expr(batch), batch_shape), as_expr(m), as_expr(n))
-    by: dict[Atom, Expr] = {
-        v: p for e, p in zip(kernel.variables, place, strict=True) for v in e.variables
-    }
+    by: dict[Atom, Expr] = {v: p for e, p in zip(kernel.variables, place, strict=True) for v in e.variables}
     lead = tuple(substituted(e, by) for e in kernel.variables[: whole.batch])
     scope.add(f"float sum[{each_row}][{each_column}] = {{}};")
     loop = Scope(scope, depth=2)

@@ -302,4 +302,3 @@ def _alone(extent: Expr) -> tuple[Size, int] | None:
         if isinstance(atom, Size):
             return atom, extent.terms[0][1]
     return None
-

@@ -115,9 +115,7 @@ def _with_partials(program: Program, limits: Thresholds) -> Program:
 
 def _two_steps(whole: Reduce, chunks: Expr) -> Tensor:
     shape = (*whole.shape, chunks)
-    values = Partial(
-        shape=shape, dtype=_partial_type(whole), label=f"{whole.label}_parts", reduce=whole
-    )
+    values = Partial(shape=shape, dtype=_partial_type(whole), label=f"{whole.label}_parts", reduce=whole)
     if not whole.kind.startswith("arg"):
         return Reduce(shape=whole.shape, dtype=whole.dtype, label=whole.label, kind=whole.kind, source=values)
     places = Partial(shape=shape, dtype="int64", label=f"{whole.label}_places", reduce=whole, places=True)
@@ -139,9 +137,7 @@ def _with_parts(tensor: Tensor, made: dict[int, Tensor]) -> Tensor:
         value = getattr(tensor, one.name)
         if isinstance(value, Tensor) and made.get(id(value), value) is not value:
             changes[one.name] = made[id(value)]
-        elif isinstance(value, tuple) and any(
-            isinstance(v, Tensor) and made.get(id(v), v) is not v for v in value
-        ):
+        elif isinstance(value, tuple) and any(isinstance(v, Tensor) and made.get(id(v), v) is not v for v in value):
             changes[one.name] = tuple(made.get(id(v), v) if isinstance(v, Tensor) else v for v in value)
     return replace(tensor, **changes) if changes else tensor  # type: ignore[arg-type]
 
@@ -317,9 +313,7 @@ class _Scheduler:
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
             return TileKernel(reduce, rows, sinks)
-        return RowKernel(
-            reduce.shape, rows, reduce.reduced, inner, [[(reduce, rows)]], sinks, [], "thread"
-        )
+        return RowKernel(reduce.shape, rows, reduce.reduced, inner, [[(reduce, rows)]], sinks, [], "thread")
 
     def _prepared(self, reduce: Contraction, rows: Index, inner: Index) -> None:
         """Writes operands first that are too expensive to be computed again for every tile."""
@@ -359,9 +353,7 @@ class _Scheduler:
             if not fits:
                 raise _Write(reduce if parent is None else self._boundary(parent, reduce))
             assert isinstance(reduce, Reduce)
-            below = [
-                visit(r, i, reduce.source) for r, i in self._reductions(reduce.source, (*at, *inner))
-            ]
+            below = [visit(r, i, reduce.source) for r, i in self._reductions(reduce.source, (*at, *inner))]
             height[key] = 1 + max(below, default=-1)
             found[key] = (reduce, at)
             return height[key]
@@ -456,4 +448,3 @@ def _unused(label: str, known: set[str]) -> str:
         name = f"{label}_{number}"
     known.add(name)
     return name
-

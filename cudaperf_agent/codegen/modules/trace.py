@@ -145,9 +145,7 @@ def _exported(model: Any, examples: Sequence[Any]) -> Any:
     from torch.export import Dim
 
     arguments = tuple(examples)
-    open_ = tuple(
-        dict.fromkeys(range(e.dim()), Dim.AUTO) if isinstance(e, torch.Tensor) else None for e in arguments
-    )
+    open_ = tuple(dict.fromkeys(range(e.dim()), Dim.AUTO) if isinstance(e, torch.Tensor) else None for e in arguments)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
@@ -246,9 +244,7 @@ def _node(node: Any) -> dict[str, Any]:
         "name": node.name,
         "op": _operator(node),
         "args": {k: _argument(v) for k, v in arguments.items()},
-        "out": [
-            {"shape": _shape(v), "dtype": _dtype(v)} if isinstance(v, torch.Tensor) else None for v in values
-        ],
+        "out": [{"shape": _shape(v), "dtype": _dtype(v)} if isinstance(v, torch.Tensor) else None for v in values],
         "where": _where(node),
     }
 
@@ -267,11 +263,15 @@ def _argument(value: Any) -> Any:
         known = value.meta.get("val")
         if isinstance(known, torch.SymInt):
             return {"size": _formula(known)}
-        if isinstance(known, torch.SymFloat | torch.SymBool):
-            raise Untraceable("forward computes a number from sizes")
+        if isinstance(known, torch.SymFloat):
+            return {"number": str(known)}
+        if isinstance(known, torch.SymBool):
+            raise Untraceable("forward decides by sizes")
         return {"node": value.name}
     if isinstance(value, torch.SymInt):
         return {"size": _formula(value)}
+    if isinstance(value, torch.SymFloat):
+        return {"number": str(value)}
     if isinstance(value, list | tuple):
         return [_argument(v) for v in value]
     if isinstance(value, torch.dtype):

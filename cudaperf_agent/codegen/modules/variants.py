@@ -58,12 +58,11 @@ def generate_module(graph: Mapping[str, Any], *, class_source: str) -> Generatio
 
 
 def _programs(graph: Mapping[str, Any]) -> list[Program]:
-    """A program for each float type; one that only the narrow types cannot have is left out."""
-    found = []
-    for name in CODES:
-        if name in graph["graphs"]:
-            found.append(lowered(graph["graphs"][name], name))
-    return found
+    """A program for each float type that the module was traced in; one where no float goes in."""
+    found = [lowered(graph["graphs"][name], name) for name in CODES if name in graph["graphs"]]
+    first = found[0]
+    typed = any(b.dtype == first.main for b in (*first.inputs, *(b for b, _ in first.state)))
+    return found if typed else found[:1]
 
 
 def _variant(style: Style, programs: list[Program], base: Skeleton, graph: Mapping[str, Any]) -> Variant:

@@ -6,7 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cudaperf_agent.codegen.modules.build import constant, contraction, expanded, mean, permuted, point, reduced, reshaped
+from cudaperf_agent.codegen.modules.build import (
+    constant,
+    contraction,
+    expanded,
+    mean,
+    permuted,
+    point,
+    reduced,
+    reshaped,
+)
 from cudaperf_agent.codegen.modules.graph import Call, rule
 from cudaperf_agent.codegen.modules.operators.reductions import ones_around
 from cudaperf_agent.codegen.modules.sizes import ZERO, Expr, as_expr, product
@@ -181,6 +190,8 @@ def _as_product(call: Call, near: Tensor, weight: Tensor, groups: int, each_out:
     order = [0, 1, *range(3, 3 + count), 2, *range(3 + count, rank)]
     moved = permuted(near, order)
     depth = product(weight.shape[1:])
-    right = reshaped(moved, (near.shape[0], as_expr(groups), call.sizes.dimension_of(moved.shape[2 : 2 + count]), depth))
+    right = reshaped(
+        moved, (near.shape[0], as_expr(groups), call.sizes.dimension_of(moved.shape[2 : 2 + count]), depth)
+    )
     left = reshaped(weight, (as_expr(1), as_expr(groups), as_expr(each_out), depth))
     return contraction(left, right, call.dtype, call.label)

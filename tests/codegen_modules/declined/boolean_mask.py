@@ -1,0 +1,12 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x[x > 0].sum()
+
+
+def get_inputs():
+    return [torch.randn(8, 32)]
