@@ -138,7 +138,7 @@ class KernelWriter:
         convert = "" if kind == value_type(buffer.dtype) else f"({kind})"
         scope.add(f"{buffer.name}[{self.evaluator.text(address)}] = {convert}{value};")
 
-    def finish(self, scope: Scope, grid: str, block: str, *, bounds: str = "", before: Iterable[str] = ()) -> None:
+    def finish(self, scope: Scope, grid: str, block: str) -> None:
         """Wrap statements into a kernel, and launch it on `grid` blocks (a host expression; none if it is zero)."""
         evaluator = self.evaluator
         written = {b.name for b in self.writes}
@@ -152,9 +152,9 @@ class KernelWriter:
             f"{'' if b.name in written else 'const '}{evaluator.storage(b.dtype)} *__restrict__ {b.name}"
             for b in buffers
         ] + [f"long long {s}" for s in sizes]
-        head = f"template <typename real>\n__global__ void {bounds}{self.name}("
+        head = f"template <typename real>\n__global__ void __launch_bounds__({block}) {self.name}("
         head += _wrapped(parameters, len(self.name)) + ")\n{"
-        self.code.kernels.append("\n".join([head, *before, *scope.lines, "}"]))
+        self.code.kernels.append("\n".join([head, *scope.lines, "}"]))
         passed = [
             f"({'' if b.name in written else 'const '}{evaluator.storage(b.dtype)} *){b.name}" for b in buffers
         ] + sizes
@@ -266,7 +266,7 @@ class KernelWriter:
         evaluator, count = self.evaluator, product(kernel.shape)
         scope = Scope()
         warp = kernel.worker == "warp"
-        block = self.style.block
+        block = kernel.threads
         row, lane = evaluator.reserve("row"), evaluator.reserve("lane" if warp else "thread")
         if warp:
             scope.add(f"const long long {row} = (long long)blockIdx.x * {block // LANES} + threadIdx.x / {LANES};")

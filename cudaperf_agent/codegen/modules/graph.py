@@ -340,7 +340,7 @@ def _lowered_node(
     if node["op"] == "getitem":
         results = values[node["args"]["0"]["node"]]
         assert isinstance(results, tuple)
-        chosen = results[node["args"]["1"]]
+        chosen: Tensor | None = results[node["args"]["1"]]
         if chosen is None:
             raise Unsupported(f"result {node['args']['1']} of {node['args']['0']['node']} is used", where)
         return chosen

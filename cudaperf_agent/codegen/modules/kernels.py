@@ -22,6 +22,8 @@ class Style:
         depth: Products that are staged in shared memory at once.
         block: Threads per block.
         items: Elements per thread of elementwise kernels.
+        split: Long rows in chunks, a block each: ``auto`` where a block per row would leave a GPU idle, ``eager`` where
+            it might, ``needed`` only where the number of rows does not grow with the input.
     """
 
     name: str
@@ -32,12 +34,13 @@ class Style:
     depth: int = 16
     block: int = 256
     items: int = 1
+    split: str = "auto"
 
     @property
     def parameters(self) -> dict[str, int | str]:
         """The numbers, for reports."""
         tile = "x".join(map(str, self.tile)) if self.tile else "none"
-        return {"block": self.block, "worker": self.worker, "tile": tile, "items": self.items}
+        return {"block": self.block, "worker": self.worker, "tile": tile, "items": self.items, "split": self.split}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class RowKernel:
         row_sinks: Written once per row.
         full_sinks: Written once per row and reduced element.
         worker: ``thread``, ``warp`` or ``block``.
+        threads: Per block.
     """
 
     shape: Index
@@ -86,6 +90,7 @@ class RowKernel:
     row_sinks: list[Sink]
     full_sinks: list[Sink]
     worker: str
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)

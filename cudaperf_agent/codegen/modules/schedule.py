@@ -53,21 +53,28 @@ class Thresholds:
     """Numbers behind the choices.
 
     Attributes:
-        long_row: A row at least this long is cut into chunks where there are few rows.
-        few_rows: Fewer rows than this leave a GPU idle with one block each.
+        long_row: A row at least this long may be cut into chunks.
+        few_rows: Fewer rows than this may leave a GPU idle with one block each.
+        idle_rows: Fewer rows than this do.
+        endless_row: A row at least this long is worth being cut even among `few_rows`.
         chunk: Elements of a chunk.
         most_chunks: Per row.
         short_row: Up to this length a thread handles a row alone.
         warp_row: Up to this length a warp does.
+        wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
         cheap: A producer of a matrix product costing more than this is written to memory first.
     """
 
     long_row: int = 4096
     few_rows: int = 264
+    idle_rows: int = 64
+    endless_row: int = 262144
     chunk: int = 4096
     most_chunks: int = 1024
     short_row: int = 32
     warp_row: int = 1024
+    wide_row: int = 4096
+    widest_row: int = 8192
     cheap: int = 6
 
 
@@ -84,10 +91,10 @@ class _Write(Exception):
 
 def scheduled(program: Program, style: Style, limits: Thresholds = THRESHOLDS) -> Schedule:
     """The kernels of a program in a style."""
-    return _Scheduler(_with_partials(program, limits), style, limits).run()
+    return _Scheduler(_with_partials(program, style, limits), style, limits).run()
 
 
-def _with_partials(program: Program, limits: Thresholds) -> Program:
+def _with_partials(program: Program, style: Style, limits: Thresholds) -> Program:
     """The program with long reductions of few rows in two steps."""
     hints = dict(program.hints)
     made: dict[int, Tensor] = {}
@@ -97,8 +104,8 @@ def _with_partials(program: Program, limits: Thresholds) -> Program:
         changed = _with_parts(tensor, made)
         if isinstance(changed, Reduce) and not isinstance(changed, Contraction):
             rows, length = (evaluated(n, hints) for n in (changed.count, changed.length))
-            constant_rows = changed.count.constant is not None and changed.length.constant is None
-            if constant_rows or (length >= limits.long_row and rows < limits.few_rows):
+            fixed_rows = changed.count.constant is not None and changed.length.constant is None
+            if fixed_rows or _worth_cutting(rows, length, style, limits):
                 formula = (
                     f"min(max(1, -(-({text_of(changed.length, python=True)}) // {limits.chunk})), {limits.most_chunks})"
                 )
@@ -111,6 +118,14 @@ def _with_partials(program: Program, limits: Thresholds) -> Program:
     return replace(
         program, outputs=tuple(made[id(t)] for t in program.outputs), hints=hints, sizes=(*program.sizes, *sizes)
     )
+
+
+def _worth_cutting(rows: int, length: int, style: Style, limits: Thresholds) -> bool:
+    if style.split == "needed" or length < limits.long_row:
+        return False
+    if style.split == "eager":
+        return rows < limits.few_rows
+    return rows < limits.idle_rows or (rows < limits.few_rows and length >= limits.endless_row)
 
 
 def _two_steps(whole: Reduce, chunks: Expr) -> Tensor:
@@ -157,7 +172,8 @@ class _Scheduler:
             try:
                 return self._attempt()
             except _Write as request:
-                assert id(request.tensor) not in self.wanted, request.tensor.label
+                if id(request.tensor) in self.wanted:
+                    raise RuntimeError(f"no kernel can be found for {request.tensor.label}") from request
                 self.wanted[id(request.tensor)] = request.tensor
 
     def _attempt(self) -> Schedule:
@@ -270,7 +286,15 @@ class _Scheduler:
                 continue
             sinks = [Sink(tensor, buffer, sink)]
             return RowKernel(
-                reduce.shape, rows, reduce.reduced, inner, levels, [] if full else sinks, sinks if full else [], worker
+                reduce.shape,
+                rows,
+                reduce.reduced,
+                inner,
+                levels,
+                [] if full else sinks,
+                sinks if full else [],
+                worker,
+                self._threads(reduce, worker),
             )
         return None
 
@@ -290,12 +314,12 @@ class _Scheduler:
         else:
             left = [e.only_variable() for e in index if e != ZERO and e.only_variable() not in by]
             if not left:
-                yield tuple(substituted(e, {v: r for v, r in by.items()}) for e in index), False
+                yield tuple(substituted(e, dict(by)) for e in index), False
             inside = [r for r in inner if r != ZERO]
             extents = [v.extent for v in left if v is not None]
             if left and extents == [r.only_variable().extent for r in inside]:  # type: ignore[union-attr]
                 whole = by | {v: r for v, r in zip(left, inside, strict=True) if v is not None}
-                yield tuple(substituted(e, {v: r for v, r in whole.items()}) for e in index), True
+                yield tuple(substituted(e, dict(whole)) for e in index), True
         if tensor.count == reduce.count:
             yield unflattened(flattened(rows, reduce.shape), tensor.shape), False
         if tensor.count == reduce.count * reduce.length:
@@ -313,7 +337,8 @@ class _Scheduler:
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
             return TileKernel(reduce, rows, sinks)
-        return RowKernel(reduce.shape, rows, reduce.reduced, inner, [[(reduce, rows)]], sinks, [], "thread")
+        levels = [[(reduce, rows)]]
+        return RowKernel(reduce.shape, rows, reduce.reduced, inner, levels, sinks, [], "thread", self.style.block)
 
     def _prepared(self, reduce: Contraction, rows: Index, inner: Index) -> None:
         """Writes operands first that are too expensive to be computed again for every tile."""
@@ -381,6 +406,12 @@ class _Scheduler:
             return "thread"
         return "warp" if length <= self.limits.warp_row else "block"
 
+    def _threads(self, reduce: Reduce, worker: str) -> int:
+        length, block = evaluated(reduce.length, self.program.hints), self.style.block
+        if worker != "block" or self.style.worker == "block" or length < self.limits.wide_row:
+            return block
+        return max(block, 1024 if length >= self.limits.widest_row else 512)
+
     # Afterwards -----------------------------------------------------------------------------------------------
 
     def _merge(self, schedule: Schedule) -> None:
@@ -401,7 +432,8 @@ class _Scheduler:
         if (
             isinstance(first, RowKernel)
             and isinstance(second, RowKernel)
-            and (first.shape, first.reduced, first.worker) == (second.shape, second.reduced, second.worker)
+            and (first.shape, first.reduced, first.worker, first.threads)
+            == (second.shape, second.reduced, second.worker, second.threads)
             and not any(isinstance(r, Contraction) for k in (first, second) for level in k.levels for r, _ in level)
         ):
             written = {s.buffer.name for s in (*first.row_sinks, *first.full_sinks)}

@@ -182,7 +182,7 @@ def _graph(program: Any, examples: Sequence[Any], model: Any) -> dict[str, Any]:
 
     signature = program.graph_signature
     for out in signature.output_specs:
-        if out.kind != OutputKind.USER_OUTPUT:
+        if out.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             raise Untraceable(f"forward changes {out.target or 'its input'} in place ({out.kind.name.lower()})")
     placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
     if len(program.graph.nodes) > MOST_NODES:

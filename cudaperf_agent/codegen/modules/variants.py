@@ -1,4 +1,4 @@
-"""Variants of a PyTorch module: from a traced graph to files with ``ModelNew``, or a decline with the operator's name."""
+"""Variants of a PyTorch module: from a traced graph to files with ``ModelNew``, or a decline naming the operator."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ from cudaperf_agent.codegen.variants import Decline, Generation, Variant
 
 STYLES = (
     Style("fused", "Reductions share a kernel with what follows; a thread, warp or block per row by its length."),
-    Style("fused_block512", "The same with blocks of 512 threads.", block=512, tile=(128, 64, 8, 4)),
-    Style("warp_rows", "A warp per row.", worker="warp", tile=(32, 32, 4, 2)),
-    Style("block_rows", "A block of 128 threads per row.", worker="block", block=128, tile=(64, 32, 4, 4), depth=32),
+    Style("wide", "The same with larger blocks and tiles.", block=512, tile=(128, 64, 8, 4), depth=8),
+    Style("warp_rows", "A warp per row.", worker="warp", tile=(32, 32, 4, 2), split="needed"),
+    Style("block_rows", "A block per row.", worker="block", tile=(64, 32, 4, 4), split="needed"),
+    Style("chunks", "Long rows in chunks, a block each.", items=2, split="eager"),
     Style("items4", "Four elements a thread in elementwise kernels.", items=4),
     Style("thread_rows", "A thread per row, with fusion.", worker="thread"),
 )
 """What is tried on every module, the likely fastest first."""
 NAIVE = Style(
-    "naive", "A thread per element; every reduction is a kernel of its own.", fuse=False, worker="thread", tile=None
+    "naive",
+    "A thread per element; every reduction is a kernel of its own.",
+    fuse=False,
+    worker="thread",
+    tile=None,
+    split="eager",
 )
 
 

@@ -16,8 +16,9 @@ class Model(nn.Module):
     """Layers in a list, with a class of its own for each."""
 
     def __init__(self, sizes):
-        super(Model, self).__init__()
-        self.layers = nn.Sequential(*[Block(a, b) for a, b in zip(sizes, sizes[1:])])
+        super().__init__()
+        pairs = zip(sizes[:-1], sizes[1:], strict=True)
+        self.layers = nn.Sequential(*[Block(a, b) for a, b in pairs])
         self.out = nn.Linear(sizes[-1], 1)
 
     def forward(self, x):

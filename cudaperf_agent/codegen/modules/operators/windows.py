@@ -115,7 +115,7 @@ def _avg_pool(call: Call) -> Tensor:
         return point("div", total, call.number("divisor_override", 1), dtype=kind, label=call.label)
     if window.ceil and everything and any(window.padding):
         raise call.fail("with ceil_mode and padding that counts")
-    if everything and not window.ceil or not (window.ceil or any(window.padding)):
+    if (everything and not window.ceil) or not (window.ceil or any(window.padding)):
         return point("div", total, float(math.prod(window.kernel)), dtype=kind, label=call.label)
     ones = windows(expanded(constant(1.0, kind), x.shape), window, outer, 0.0)
     number = reduced("sum", ones, _inner(ones, count), kind, label=f"{call.label}_count")
