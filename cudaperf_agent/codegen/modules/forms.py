@@ -6,7 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
+from cudaperf_agent.codegen.dropin import DropIn
 from cudaperf_agent.codegen.modules.loader import with_loader
+from cudaperf_agent.tasks.model import Task
 
 ModuleForm = Literal["light", "load_inline"]
 CLASS_NAME = "ModelNew"
@@ -52,6 +54,13 @@ class NoModule:
     reason: str
     kind: Literal["syntax", "class", "cuda"]
     line: int | None = None
+
+
+def module_files(task: Task, source: str) -> DropIn | None:
+    """What a user gets for a candidate: one Python file; `None` if it is no candidate."""
+    del task
+    file = read_module_file(source)
+    return None if isinstance(file, NoModule) else DropIn(file.complete, None, file.form)
 
 
 def read_module_file(source: str) -> ModuleFile | NoModule:

@@ -21,6 +21,7 @@ class ModuleConfig:
         reference: Limits of a run of the module itself.
         emulated: Limits of a run of a candidate on the emulator, imports of torch included.
         on_gpu: And on the GPU, where ``load_inline`` may compile for a minute.
+        start_seconds: Time that importing torch may take besides those limits.
         probe: Size to which dimensions are brought down before it is asked which of them may change.
         elements: Elements of all inputs of a case on the emulator, at most.
         operations: Multiplications and outputs of a case on the emulator, at most (by torch's own count).
@@ -30,13 +31,21 @@ class ModuleConfig:
         moves: Runs with inputs moved by one unit in the last place.
         timed: Calls that are timed, of each of the candidate and its baselines.
         warmups: Calls before them, with contents of their own too.
-        contents: Different contents of the timed calls' inputs.
+        compiled: Time the module under ``torch.compile`` too.
+        fewest_contents: Different contents of the timed calls' inputs, however large they are …
+        contents_bytes: … and right outputs of all contents together, bytes, at most.
+        exchanges: Empty exchanges, to know what the parent's clock adds.
+        slack: Share by which the two clocks may differ beyond that.
+        slack_seconds: And seconds per call.
+        late_calls: Share of the calls in which this process may have been woken late.
+        other_cpu: Share of the time that other host threads may have been computing.
     """
 
     python: str | None = None
     reference: Limits = REFERENCE_LIMITS
     emulated: Limits = EMULATED_LIMITS
     on_gpu: Limits = GPU_LIMITS
+    start_seconds: float = 60.0
     probe: int = 8
     elements: int = 40_000
     operations: int = 3_000_000
@@ -46,7 +55,14 @@ class ModuleConfig:
     moves: int = 2
     timed: int = 24
     warmups: int = 5
-    contents: int = 6
+    compiled: bool = True
+    fewest_contents: int = 4
+    contents_bytes: int = _GIB
+    exchanges: int = 20
+    slack: float = 0.05
+    slack_seconds: float = 2e-4
+    late_calls: float = 0.25
+    other_cpu: float = 0.2
 
 
 MODULES = ModuleConfig()

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cudaperf_agent.cuda.blame import require_started
@@ -58,29 +59,44 @@ async def run_python(
     Raises:
         BackendUnavailable: torch is missing, or nothing starts in the sandbox.
     """
+    command = python_command(part, folder, sandbox=sandbox, python=python, readable=readable)
+    child = await run_child(command.argv, limits=limits, cwd=folder, env={**command.env, **(env or {})})
+    if child.returncode:
+        await require_started(child, sandbox.wrap)
+        if b"No module named 'torch'" in child.stderr:
+            raise BackendUnavailable(f"PyTorch is not installed for {python or sys.executable}", hint=TORCH_HINT)
+    return child
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCommand:
+    """A command line in its sandbox, and the environment that it is to have."""
+
+    argv: list[str]
+    env: dict[str, str]
+
+
+def python_command(
+    part: str, folder: Path, *, sandbox: Sandbox, python: str | None = None, readable: Sequence[Path] = ()
+) -> PythonCommand:
+    """The command of `run_python`, for whoever runs it otherwise.
+
+    Raises:
+        BackendUnavailable: torch is missing.
+    """
     require_torch(python)
     program = Path(python or sys.executable)
     extra = _packages() if python is None else []
     shown = sandbox.reading(*_homes(program), *(Path(p) for p in extra), CHILD, *readable)
     code = _BOOTSTRAP.format(child=str(CHILD), extra=extra, part=part, folder=str(folder))
-    child = await run_child(
-        shown.wrap([str(program), "-I", "-B", "-c", code], folder),
-        limits=limits,
-        cwd=folder,
-        env={
-            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-            "HOME": str(folder),
-            "TMPDIR": str(folder),
-            "LC_ALL": "C.UTF-8",
-            "OMP_NUM_THREADS": "1",
-            **(env or {}),
-        },
-    )
-    if child.returncode:
-        await require_started(child, shown.wrap)
-        if b"No module named 'torch'" in child.stderr:
-            raise BackendUnavailable(f"PyTorch is not installed for {program}", hint=TORCH_HINT)
-    return child
+    env = {
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+    }
+    return PythonCommand(shown.wrap([str(program), "-I", "-B", "-c", code], folder), env)
 
 
 def _packages() -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cudaperf_agent.codegen import modules
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import run_python
@@ -28,6 +29,8 @@ from cudaperf_agent.tasks.modules.spec import Dimension, InputSpec, ModuleSpec, 
 from cudaperf_agent.tasks.parse import with_digest
 
 MODULE_FILE = "module.py"
+# What the generator of variants needs to know of a module is found out by a script of its own, in the same process.
+TRACER = Path(modules.__file__).parent / "trace.py"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,13 +126,8 @@ class Reference:
                 answer.file("state.bin"),
             )
 
-    async def traced(self, task: Task, script: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """What another script's ``trace(model, inputs)`` gives for the module, on inputs of the given shapes."""
-        async with self._asked(task, {"do": "trace", "shapes": [list(s) for s in shapes]}, script) as answer:
-            return answer.response
-
     @asynccontextmanager
-    async def _asked(self, task: Task, request: dict[str, Any], tracer: str | None = None) -> AsyncIterator[_Answer]:
+    async def _asked(self, task: Task, request: dict[str, Any]) -> AsyncIterator[_Answer]:
         module = task.module
         assert module is not None
         named = [] if module.inputs_from == GET_INPUTS else [[d, list(s)] for d, s in parse_inputs(module.inputs_from)]
@@ -137,12 +135,13 @@ class Reference:
             "class_name": module.class_name,
             "has_init_inputs": module.has_init_inputs,
             "named_inputs": named,
+            "inputs_text": module.inputs_from if named else None,
         }
         folder = Path(tempfile.mkdtemp(prefix="cudaperf-module-"))
         try:
             (folder / MODULE_FILE).write_text(task.source, encoding="utf-8")
-            if tracer is not None:
-                (folder / "tracer.py").write_text(tracer, encoding="utf-8")
+            if request["do"] == "describe" and TRACER.exists():
+                shutil.copyfile(TRACER, folder / "tracer.py")
             (folder / "request.json").write_text(json.dumps({**about, **request}))
             limits = self._config.reference
             child = await run_python(
@@ -190,7 +189,7 @@ def _response(task: Task, folder: Path, child: ChildResult, most: int) -> dict[s
 
 def _spec(module: ModuleSpec, found: dict[str, Any]) -> ModuleSpec:
     def tensor(data: dict[str, Any]) -> InputSpec:
-        lists = {name: tuple(data[name]) for name in ("shape", "distinct") if name in data}
+        lists: dict[str, Any] = {name: tuple(data[name]) for name in ("shape", "distinct") if name in data}
         return InputSpec(**{**data, **lists})
 
     return replace(
@@ -202,6 +201,7 @@ def _spec(module: ModuleSpec, found: dict[str, Any]) -> ModuleSpec:
         dimensions=tuple(Dimension(d["size"], tuple(tuple(p) for p in d["places"])) for d in found["dimensions"]),
         strided=found["strided"],
         reduced=found["reduced"],
+        graph=found["graph"],
         torch=found["torch"],
     )
 

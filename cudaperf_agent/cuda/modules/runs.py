@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,15 @@ from cudaperf_agent.cuda.modules.operators import forbidden_operator
 from cudaperf_agent.cuda.modules.python_child import run_python
 from cudaperf_agent.cuda.modules.reference import Answers
 from cudaperf_agent.cuda.verdict import Report, Status
-from cudaperf_agent.execution.child import Limits
+from cudaperf_agent.execution.child import ChildResult, Limits
 from cudaperf_agent.execution.native import read_untrusted
 from cudaperf_agent.execution.sandbox import Sandbox
-from cudaperf_agent.tasks.model import Task, Value
+from cudaperf_agent.tasks.model import Value
 from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
 CANDIDATE_FILE = "model_new.py"
+# Kernels that a process is given time for, where it runs without each in turn.
+_EACH_KERNEL = 4
 _LAUNCH_WORDS = ("CUDA error", "invalid configuration", "too many resources")
 
 
@@ -40,98 +43,181 @@ class Kernels:
     by_text: dict[str, Path]
 
 
-async def run_module(
-    file: ModuleFile,
-    kernels: Kernels,
-    task: Task,
-    answers: Answers,
-    chosen: Sequence[int],
-    plan: RunPlan,
-    *,
-    on_emulator: bool,
-    sandbox: Sandbox,
-    limits: Limits,
-    python: str | None,
-    env: dict[str, str],
-) -> CaseRuns:
-    """Call a candidate on cases, in one process.
+def link_kernels(folder: Path, kernels: Kernels) -> None:
+    """Put compiled kernels where the loader of a light-form file looks for them."""
+    made = folder / "kernels"
+    made.mkdir()
+    for text, artefact in kernels.by_text.items():
+        (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where a candidate runs.
+
+    Attributes:
+        on_emulator: Else on the GPU.
+        sandbox: What confines it.
+        limits: Of a run (its time) and of all runs of a process (the rest).
+        python: The interpreter; this one where `None`.
+        start_seconds: What importing torch may take besides.
+        env: More variables.
+    """
+
+    on_emulator: bool
+    sandbox: Sandbox
+    limits: Limits
+    python: str | None = None
+    start_seconds: float = 30.0
+    env: dict[str, str] = field(default_factory=dict)
+
+
+class ModuleRuns:
+    """The runs of one candidate over a set of cases; those that are surely asked for share one import of torch.
 
     Args:
         file: The candidate.
         kernels: Of the emulator, or of nvcc.
-        task: The task.
+        module: The module it is for.
         answers: All cases.
-        chosen: Positions of those to run.
-        plan: How this run differs from another.
-        on_emulator: Where.
-        sandbox: What confines it.
-        limits: Of the process.
-        python: The interpreter.
-        env: More variables.
+        bench: Where it runs.
+        ahead: Plans that will follow the first.
+        each_kernel: A plan to run without each kernel in turn, too.
     """
-    assert task.module is not None
-    if plan.seconds is not None:
-        limits = replace(limits, seconds=min(plan.seconds, limits.seconds))
-    folder = Path(tempfile.mkdtemp(prefix="cudaperf-candidate-"))
-    try:
-        request = _request(task.module, answers, chosen, folder, kernels, plan, on_emulator=on_emulator)
-        (folder / CANDIDATE_FILE).write_text(file.complete, encoding="utf-8")
-        (folder / "inputs.bin").write_bytes(answers.inputs_raw)
-        (folder / "state.bin").write_bytes(answers.state_raw)
+
+    def __init__(
+        self,
+        file: ModuleFile,
+        kernels: Kernels,
+        module: ModuleSpec,
+        answers: Answers,
+        bench: Bench,
+        ahead: Sequence[RunPlan] = (),
+        each_kernel: RunPlan | None = None,
+    ) -> None:
+        self._file = file
+        self._kernels = kernels
+        self._module = module
+        self._answers = answers
+        self._bench = bench
+        self._ahead = list(ahead)
+        self._each_kernel = each_kernel
+        self._done: dict[tuple[int, str, str | None], CaseRuns] = {}
+
+    async def run(self, chosen: Sequence[int], plan: RunPlan) -> CaseRuns:
+        """Cases, by their positions, in one process."""
+        known = self._done.get(_key(plan))
+        everything = range(len(self._answers.cases))
+        if known is None and list(chosen) == list(everything):
+            # Without a process namespace of its own, what a run leaves behind could not be found.
+            together = self._bench.sandbox.kind in ("bubblewrap", "unshare")
+            plans = [plan, *(self._ahead if together else [])]
+            self._done |= await self._process(chosen, plans, self._each_kernel if together else None)
+            self._ahead, self._each_kernel = [], None
+            known = self._done[_key(plan)]
+        if known is None:
+            return (await self._process(chosen, [plan], None))[_key(plan)]
+        taken = [known.runs[i] for i in chosen if i < len(known.runs)]
+        child = known.child if len(taken) < len(chosen) else replace(known.child, returncode=0)
+        return CaseRuns(tuple(taken), None, child)
+
+    async def _process(
+        self, chosen: Sequence[int], plans: Sequence[RunPlan], each_kernel: RunPlan | None
+    ) -> dict[tuple[int, str, str | None], CaseRuns]:
+        bench = self._bench
+        seconds = min([bench.limits.seconds, *(p.seconds for p in plans if p.seconds is not None)])
+        most = seconds * (len(plans) + (_EACH_KERNEL if each_kernel else 0)) + bench.start_seconds
+        folder = Path(tempfile.mkdtemp(prefix="cudaperf-candidate-"))
+        try:
+            request = {
+                **self._request(chosen, folder),
+                "seconds": seconds,
+                "alone": bench.sandbox.kind in ("bubblewrap", "unshare"),
+                "private_tmp": bench.sandbox.kind == "bubblewrap",
+                "plans": [self._plan(p) for p in plans],
+                "each_kernel": self._plan(each_kernel) if each_kernel else None,
+            }
+            await asyncio.to_thread(self._filled, folder, request)
+            readable = [*self._kernels.by_text.values()]
+            child = await run_python(
+                "supervise",
+                folder,
+                sandbox=bench.sandbox,
+                limits=replace(bench.limits, seconds=most),
+                python=bench.python,
+                readable=[*readable, *([emulator.runtime_library()] if bench.on_emulator else [])],
+                env=bench.env,
+            )
+            return await asyncio.to_thread(self._read, folder, child, chosen, plans)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _filled(self, folder: Path, request: dict[str, Any]) -> None:
+        (folder / CANDIDATE_FILE).write_text(self._file.complete, encoding="utf-8")
+        (folder / "inputs.bin").write_bytes(self._answers.inputs_raw)
+        (folder / "state.bin").write_bytes(self._answers.state_raw)
         (folder / "request.json").write_text(json.dumps(request))
-        made = folder / "kernels"
-        made.mkdir()
-        for text, artefact in kernels.by_text.items():
-            (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
-        orders = emulator.environment(plan.order, plan.seed, plan.suppress) if on_emulator else {}
-        readable = [*kernels.by_text.values(), *([emulator.runtime_library()] if on_emulator else [])]
-        child = await run_python(
-            "candidate",
-            folder,
-            sandbox=sandbox,
-            limits=limits,
-            python=python,
-            readable=readable,
-            env={**orders, **env},
-        )
-        raw = read_untrusted(folder / "outputs.bin", limits.file_bytes)
-        lines = read_untrusted(folder / "results.jsonl", limits.file_bytes).splitlines()
-        reader = _Reading(file, task.module, answers, chosen, raw)
-        runs = reader.runs(lines)
-        ended = child if len(runs) < len(chosen) and not reader.stopped else replace(child, returncode=0)
-        return CaseRuns(tuple(runs), None, ended)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        link_kernels(folder, self._kernels)
+
+    def _plan(self, plan: RunPlan) -> dict[str, Any]:
+        order = emulator.environment(plan.order, plan.seed) if self._bench.on_emulator else {}
+        return {"fill": plan.fill, "order": plan.order, "suppress": plan.suppress, "environment": order}
+
+    def _request(self, chosen: Sequence[int], folder: Path) -> dict[str, Any]:
+        answers, emulated = self._answers, self._bench.on_emulator
+        cases = []
+        for number, index in enumerate(chosen):
+            case = asdict(answers.cases[index])
+            case.pop("name")  # nothing that a candidate could go by
+            # What is written over the case before is new memory where that one is left out.
+            case["over_previous"] &= number > 0 and _alike(answers, chosen[number - 1], index)
+            values = [_value(i.value) for i in self._module.inputs]
+            cases.append({**case, "inputs": list(answers.inputs[index]), "values": values})
+        return {
+            "kernels": str(folder / "kernels"),
+            "device": "cuda:0",
+            "runtime": str(emulator.runtime_library()) if emulated else None,
+            "libraries": [str(p) for p in self._kernels.by_text.values()] if emulated else [],
+            "init": json.loads(self._module.init),
+            "state": answers.state,
+            "cases": cases,
+        }
+
+    def _read(
+        self, folder: Path, child: ChildResult, chosen: Sequence[int], plans: Sequence[RunPlan]
+    ) -> dict[tuple[int, str, str | None], CaseRuns]:
+        """What came back of every plan; of one that nothing came back of, how the whole process ended."""
+        most = self._bench.limits.file_bytes
+        found: dict[tuple[int, str, str | None], CaseRuns] = {}
+        try:
+            ended = json.loads(read_untrusted(folder / "ended.json", most))
+            for number, end in enumerate(ended):
+                key = (int(end["fill"]), str(end["order"]), None if end["suppress"] is None else str(end["suppress"]))
+                raw = read_untrusted(folder / f"{number}.outputs.bin", most)
+                lines = read_untrusted(folder / f"{number}.results.jsonl", most).splitlines()
+                reading = _Reading(self._file, self._module, self._answers, chosen, raw)
+                runs = reading.runs(lines)
+                code = 0 if reading.stopped else int(end["returncode"])
+                one = ChildResult(
+                    code,
+                    bool(end["timed_out"]),
+                    False,
+                    False,
+                    b"",
+                    str(end["stderr"]).encode(),
+                    float(end["seconds"]),
+                )
+                found[key] = CaseRuns(tuple(runs), None, one)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            if child.ok:
+                child = replace(child, returncode=1)
+        for plan in plans:
+            found.setdefault(_key(plan), CaseRuns((), None, child))
+        return found
 
 
-def _request(
-    module: ModuleSpec,
-    answers: Answers,
-    chosen: Sequence[int],
-    folder: Path,
-    kernels: Kernels,
-    plan: RunPlan,
-    *,
-    on_emulator: bool,
-) -> dict[str, Any]:
-    cases = []
-    for number, index in enumerate(chosen):
-        case = asdict(answers.cases[index])
-        case.pop("name")  # nothing that a candidate could go by
-        # What is written over the case before is new memory where that one is left out.
-        case["over_previous"] = case["over_previous"] and number > 0 and _alike(answers, chosen[number - 1], index)
-        cases.append(
-            {**case, "inputs": list(answers.inputs[index]), "values": [_value(i.value) for i in module.inputs]}
-        )
-    return {
-        "kernels": str(folder / "kernels"),
-        "fill": plan.fill,
-        "runtime": str(emulator.runtime_library()) if on_emulator else None,
-        "libraries": [str(p) for p in kernels.by_text.values()] if on_emulator else [],
-        "init": json.loads(module.init),
-        "state": answers.state,
-        "cases": cases,
-    }
+def _key(plan: RunPlan) -> tuple[int, str, str | None]:
+    return plan.fill, plan.order, plan.suppress
 
 
 def _alike(answers: Answers, first: int, second: int) -> bool:

@@ -15,15 +15,17 @@ from cudaperf_agent.cuda.modules.budget import leaf_of
 from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
-from cudaperf_agent.cuda.modules.runs import run_module
+from cudaperf_agent.cuda.modules.runs import Bench, ModuleRuns
+from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, make_baselines, measured_module
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
-from cudaperf_agent.cuda.trials import Suite, try_candidate
+from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.modules.cases import module_cases
 
+_TASKS_AT_HAND = 2  # right outputs are up to a gigabyte
 REDUCED = "on shapes of at most {elements} elements: the emulator is slow"
 
 
@@ -49,6 +51,7 @@ class ModuleVerifier:
         self.reference = Reference(place.sandbox, config)
         self._builds: Once[BuiltModule | Verdict] = Once(place.config.remembered, _lasting)
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
+        self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
         """Compile only."""
@@ -88,12 +91,18 @@ class ModuleVerifier:
         built = await self._build(source)
         if self._place.gpu is None or not verdict.correct or isinstance(built, Verdict):
             return verdict
-        from cudaperf_agent.cuda.modules.timing import measured_module
-
         clock = asyncio.get_running_loop().time
         started = clock()
+        gpu = self._place.gpu
+        where = TimingPlace(
+            self._place.sandbox.for_gpu(),
+            l2_bytes=gpu.l2_bytes,
+            bandwidth=gpu.datasheet_bandwidth,
+            env=gpu_candidate_environment(self._place),
+        )
         async with self._place.alone():
-            found = await measured_module(task, built, verdict, self.reference, self._place, self._config)
+            known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config))
+            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config)
         return replace(found, seconds={**verdict.seconds, "time": clock() - started})
 
     async def suite_digest(self, task: Task, hidden: bool) -> str:
@@ -104,6 +113,7 @@ class ModuleVerifier:
         """Cancel what still runs."""
         await self._builds.aclose()
         await self._suites.aclose()
+        await self._baselines.aclose()
 
     async def _build(self, source: str) -> BuiltModule | Verdict:
         key = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
@@ -127,25 +137,25 @@ class ModuleVerifier:
     async def _tried(
         self, task: Task, built: BuiltModule, suite: ModuleSuite, *, suppress: bool, on_emulator: bool
     ) -> Verdict:
+        assert task.module is not None
         config, place = self._config, self._place
         positions = {case.name: i for i, case in enumerate(suite.suite.cases)}
-        env = {} if on_emulator else gpu_candidate_environment(place)
+        bench = Bench(
+            on_emulator,
+            place.sandbox if on_emulator else place.sandbox.for_gpu(),
+            config.emulated if on_emulator else config.on_gpu,
+            config.python,
+            config.start_seconds,
+            {} if on_emulator else gpu_candidate_environment(place),
+        )
+        kernels = built.emulated if on_emulator else built.real
+        again = RunPlan(SECOND_POISON, "reverse")
+        without = RunPlan(SECOND_POISON) if suppress else None
+        runs = ModuleRuns(built.file, kernels, task.module, suite.answers, bench, [again], without)
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
             async with place.running:
-                return await run_module(
-                    built.file,
-                    built.emulated if on_emulator else built.real,
-                    task,
-                    suite.answers,
-                    [positions[case.name] for case in cases],
-                    plan,
-                    on_emulator=on_emulator,
-                    sandbox=place.sandbox if on_emulator else place.sandbox.for_gpu(),
-                    limits=config.emulated if on_emulator else config.on_gpu,
-                    python=config.python,
-                    env=env,
-                )
+                return await runs.run([positions[case.name] for case in cases], plan)
 
         return await try_candidate(
             task,

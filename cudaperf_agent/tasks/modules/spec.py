@@ -84,6 +84,7 @@ class ModuleSpec:
         dimensions: What can change in the shapes of the inputs; other dimensions are fixed by the module.
         strided: It takes inputs that are not contiguous.
         reduced: Largest value of a changeable dimension where cases must be small (on the emulator).
+        graph: JSON of the operators of ``forward``, for the generator of variants; no part of the task's digest.
         torch: Version of torch that it was run with; empty until it was.
     """
 
@@ -99,6 +100,7 @@ class ModuleSpec:
     dimensions: tuple[Dimension, ...] = ()
     strided: bool = False
     reduced: int = 0
+    graph: str = ""
     torch: str = ""
 
     @property

@@ -1,6 +1,6 @@
 """A candidate, run in a process of its own: builds ``ModelNew``, calls it on every case, hands back raw bytes.
 
-``python -I -c BOOTSTRAP candidate FOLDER``: reads ``request.json``, ``inputs.bin`` and ``state.bin``; appends a line to
+`supervise` makes the process. Reads ``request.json``, ``inputs.bin`` and ``state.bin``; appends a line to
 ``results.jsonl`` and bytes to ``outputs.bin`` for every case, so that what came back before a crash counts. It judges
 nothing: right outputs are never in this process.
 """
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from cudaperf_child.contents import laid_out
-from cudaperf_child.emulated import EmulatedDevice, pretend_cuda
-from cudaperf_child.real import RealDevice
-from cudaperf_child.wire import NAMES, SHORT, Reader, Writer, decode, nested, raw_bytes, read_json
+
+from .contents import laid_out
+from .emulated import EmulatedDevice, pretend_cuda
+from .real import RealDevice
+from .wire import NAMES, SHORT, Reader, Writer, decode, nested, raw_bytes, read_json
 
 FILE_NAME = "model_new.py"
 CLASS_NAME = "ModelNew"
@@ -46,7 +47,7 @@ class Run:
         os.environ["CUDAPERF_KERNELS"] = str(self.request["kernels"])
         fill = self.request["fill"]
         if self.request["runtime"] is None:
-            return RealDevice(fill)
+            return RealDevice(fill, self.request["device"])
         device = EmulatedDevice(self.request["runtime"], fill)
         # Loaded before any memory is made: the library's kind decides whether the checker watches.
         for library in self.request["libraries"]:
@@ -118,10 +119,8 @@ class Run:
             if tensor is None:
                 found.append(decode(values[index]))
                 continue
-            if case["over_previous"]:
-                placed = self.previous[index]
-            else:
-                placed = laid_out(tensor, case["layout"], self._memory)
+            over = case["over_previous"]
+            placed = self.previous[index] if over else laid_out(tensor, case["layout"], self._memory)
             placed.copy_(tensor)
             self.device.written(placed)
             found.append(placed)
@@ -163,7 +162,7 @@ class Run:
 
     def _leaf(self, name: str, value: Any) -> dict[str, Any]:
         """An output: what it is, and its bytes if it is a plain tensor on the device."""
-        about = {"name": name, "type": type(value).__name__}
+        about: dict[str, Any] = {"name": name, "type": type(value).__name__}
         if type(value) not in (torch.Tensor, torch.nn.Parameter):
             return about
         about["on_device"] = self.device.holds(value)
@@ -178,9 +177,3 @@ def _blamed(error: BaseException) -> dict[str, Any]:
     text = (str(error).strip().splitlines() or [""])[0][:400]
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     return {"error": type(error).__name__, "message": text, "line": line or (frames[-1] if frames else 0)}
-
-
-def main(folder: Path) -> None:
-    """Answer the request of a folder."""
-    torch.set_num_threads(1)
-    Run(folder).all()

@@ -116,13 +116,12 @@ class EmulatedDevice:
         if written:
             self._library.cudaMemcpy(at, source.data_ptr(), size, _TO_DEVICE)
         # A class of its own, since plain arrays of ctypes cannot be watched for their end.
-        block = type("Block", (ctypes.c_char * size,), {}).from_address(at)
+        kind: Any = type("Block", (ctypes.c_char * size,), {})
+        block = kind.from_address(at)
         self._blocks.add(at)
         weakref.finalize(block, self._release, at).atexit = False
         whole = torch.frombuffer(block, dtype=torch.uint8).untyped_storage()
-        return torch.empty(0, dtype=tensor.dtype).set_(  # type: ignore[no-any-return]
-            whole, tensor.storage_offset(), tensor.shape, tensor.stride()
-        )
+        return torch.empty(0, dtype=tensor.dtype).set_(whole, tensor.storage_offset(), tensor.shape, tensor.stride())
 
     def _release(self, address: int) -> None:
         self._blocks.discard(address)
@@ -136,7 +135,7 @@ def _plain() -> Iterator[None]:
         yield
 
 
-class _Placement(TorchDispatchMode):
+class _Placement(TorchDispatchMode):  # type: ignore[misc]
     """Results of operators on tensors of the device stay on the device."""
 
     def __init__(self, device: EmulatedDevice, log: dict[str, int]) -> None:
@@ -163,7 +162,7 @@ class _Placement(TorchDispatchMode):
         return tensor
 
 
-class _VirtualCuda(TorchFunctionMode):
+class _VirtualCuda(TorchFunctionMode):  # type: ignore[misc]
     """Whatever asks for a device, or names one, sees ``cuda:0`` where the emulator's memory is."""
 
     def __init__(self, device: EmulatedDevice, placement: _Placement, log: dict[str, int]) -> None:
@@ -174,9 +173,9 @@ class _VirtualCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.is_cuda.__get__:
             return self._device.holds(args[0])
-        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:
             return torch.device("cuda", 0) if self._device.holds(args[0]) else torch.device("cpu")
         name = getattr(func, "__name__", "")
         if name == "get_device":

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from cudaperf_child.contents import generator, inputs_of, laid_out, moved, state_of
-from cudaperf_child.wire import NAMES, SHORT, Writer, decode, encode, nested, read_json, write_json
 from torch.utils.flop_counter import FlopCounterMode
+
+from .contents import generator, inputs_of, laid_out, moved, state_of
+from .wire import NAMES, SHORT, Writer, decode, encode, nested, read_json, write_json
 
 OTHER_SIZE = 3  # what a dimension becomes to see whether it may change; another if it is 3 already
 FINITE_SHARE = 0.95
@@ -174,8 +175,23 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         "strided": accepts(model, strided) is not None,
         "reduced": found["reduced"],
         "dtypes": [d for d in request["dtypes"] if _takes(module, specs, shapes, d, request["seed"])],
+        "graph": _graph(request, folder),
         "torch": torch.__version__,
     }
+
+
+def _graph(request: dict[str, Any], folder: Path) -> str:
+    """JSON of what the generator's own script makes of the file, where there is such a script."""
+    script = folder / "tracer.py"
+    if not script.exists():
+        return ""
+    spec = importlib.util.spec_from_file_location("cudaperf_tracer", script)
+    assert spec is not None
+    assert spec.loader is not None
+    tracer = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = tracer
+    spec.loader.exec_module(tracer)
+    return json.dumps(tracer.trace_file(str(folder / "module.py"), request["class_name"], request["inputs_text"]))
 
 
 def _input_spec(value: Any) -> dict[str, Any]:
@@ -233,7 +249,8 @@ def _shapes(model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[s
     for which, shape in enumerate(sizes):
         for dimension, size in enumerate(shape):
             groups.setdefault(size, []).append((which, dimension))
-    now, free = sizes, []
+    now = sizes
+    free: list[dict[str, Any]] = []
     # First all that can shrink does, the largest first, so that what is asked below is asked at small sizes.
     for size, places in sorted(groups.items(), reverse=True):
         small = min(size, request["probe"])
@@ -260,9 +277,9 @@ def _shapes(model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[s
     reduced = request["largest"]
     while reduced > 1:
         shapes = [list(s) for s in now]
-        for dimension in free:
-            for which, place in dimension["places"]:
-                shapes[which][place] = min(dimension["size"], reduced)
+        for one in free:
+            for which, place in one["places"]:
+                shapes[which][place] = min(one["size"], reduced)
         if (
             sum(_count(s) for s in shapes) <= request["elements"]
             and _operations(model, specs, shapes, dtype, seed) <= (request["operations"])
@@ -270,9 +287,9 @@ def _shapes(model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[s
             break
         reduced = reduced * 3 // 4
     shapes = [list(s) for s in now]
-    for dimension in free:
-        for which, place in dimension["places"]:
-            shapes[which][place] = min(dimension["size"], max(1, reduced))
+    for one in free:
+        for which, place in one["places"]:
+            shapes[which][place] = min(one["size"], max(1, reduced))
     if not taken(shapes):
         shapes = now
     return {"shapes": shapes, "dimensions": free, "reduced": max(1, reduced)}
@@ -291,7 +308,8 @@ def _operations(
     """Multiplications of matrix products and convolutions, plus elements of the outputs."""
     with FlopCounterMode(display=False) as counter:
         result = accepts(model, _draw(specs, shapes, dtype, "normal", seed))
-    return int(counter.get_total_flops()) // 2 + sum(t.numel() for _, t in result or [])
+    outputs = sum(int(t.numel()) for _, t in result or [])
+    return int(counter.get_total_flops()) // 2 + outputs
 
 
 def _open(model: torch.nn.Module, specs: list[dict[str, Any]], shapes: list[list[int]], which: int, seed: int) -> bool:
@@ -372,37 +390,25 @@ def _wide(
     """The result in double, `None` where the module insists on another type."""
 
     def widened(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-            return value
-        return value.double() if source is None else moved(value, source, dtype)
+        return widened_inputs(value, source, dtype)
 
     model = module.new().double()
     model.load_state_dict({name: widened(tensor) for name, tensor in state.items()})
     return accepts(model, [widened(a) for a in arguments])
 
 
-def trace(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Hand the module and small inputs to another script's ``trace(model, inputs)``, which gives JSON."""
-    module = Module(request, folder)
-    specs = [_input_spec(value) for value in module.inputs()]
-    model = module.new()
-    shapes = [list(s) for s in request["shapes"]]
-    arguments = _draw(specs, shapes, _own(specs), "normal", 0)
-    spec = importlib.util.spec_from_file_location("cudaperf_tracer", folder / "tracer.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tracer = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tracer)
-    result = tracer.trace(model, arguments)
-    assert isinstance(result, dict)
-    return result
+def widened_inputs(value: Any, source: torch.Generator | None = None, dtype: torch.dtype = torch.float32) -> Any:
+    """A floating-point tensor in double, moved by one unit in the last place if there is a `source`; others as is."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    return value.double() if source is None else moved(value, source, dtype)
 
 
 def main(folder: Path) -> None:
     """Answer the request of a folder."""
     torch.set_num_threads(1)
     request = read_json(folder / "request.json")
-    answer = {"describe": describe, "expect": expect, "trace": trace}[request["do"]]
+    answer = {"describe": describe, "expect": expect}[request["do"]]
     try:
         response = answer(request, folder)
     except Refused as error:
