@@ -148,7 +148,7 @@ def main(argv: list[str]) -> None:
                 candidate = load(job["candidate"], f"candidate_{Path(job['candidate']).stem}")
                 found = problem(reference, candidate, graphs, strided=False)
                 found = found or problem(reference, candidate, graphs, strided=True)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a candidate may raise anything, and the test shows it
                 found = f"{type(error).__name__}: {error}"
             answers[job["name"]] = found
     print(json.dumps(answers))

@@ -1,4 +1,4 @@
-"""Generated candidates against their modules: real torch, real kernels on the emulator, several sizes and float types."""
+"""Generated candidates against their modules: real torch, real kernels on the emulator, several sizes and types."""
 
 from __future__ import annotations
 

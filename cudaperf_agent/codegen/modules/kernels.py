@@ -8,6 +8,10 @@ from cudaperf_agent.codegen.modules.sizes import ONE, ZERO, Expr, Var, as_expr
 from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, Program, Reduce, Scan, Tensor
 
 
+TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
+"""Tiles of matrix products, the largest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """The choices that turn one program into different sources.
@@ -17,8 +21,9 @@ class Style:
         description: One sentence for people.
         fuse: Reductions share a kernel with what is computed from them.
         worker: Who handles a row: ``thread``, ``warp``, ``block``, or ``auto`` by layout and example sizes.
-        tile: Rows and columns of a matrix product that a block computes, and those of one thread; None for a thread
-            per element.
+        tile: Rows and columns of a matrix product that a block computes at most, and those of one thread, multiples
+            of four; smaller ones of `TILES` are taken where there would be too few blocks. None for a thread per
+            element.
         depth: Products that are staged in shared memory at once.
         block: Threads per block.
         items: Elements per thread of elementwise kernels.
@@ -30,8 +35,8 @@ class Style:
     description: str
     fuse: bool = True
     worker: str = "auto"
-    tile: tuple[int, int, int, int] | None = (64, 64, 4, 4)
-    depth: int = 16
+    tile: tuple[int, int, int, int] | None = TILES[0]
+    depth: int = 8
     block: int = 256
     items: int = 1
     split: str = "auto"
@@ -101,11 +106,13 @@ class TileKernel:
         contraction: The product.
         variables: Index of one of its elements.
         sinks: What is written.
+        tile: Rows and columns of a block, and of a thread.
     """
 
     contraction: Contraction
     variables: Index
     sinks: list[Sink]
+    tile: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -14,6 +15,7 @@ from cudaperf_agent.codegen.modules.kernels import (
     ScanKernel,
     Schedule,
     Sink,
+    TILES,
     Style,
     TileKernel,
     loop_variables,
@@ -61,7 +63,10 @@ class Thresholds:
         most_chunks: Per row.
         short_row: Up to this length a thread handles a row alone.
         warp_row: Up to this length a warp does.
+        warp_row_many, many_rows: Up to this length too, where there are so many rows.
         wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
+        narrow_row: Up to this length it has at most 128.
+        enough_blocks: So many keep a GPU busy with matrix products.
         cheap: A producer of a matrix product costing more than this is written to memory first.
     """
 
@@ -72,7 +77,11 @@ class Thresholds:
     chunk: int = 4096
     most_chunks: int = 1024
     short_row: int = 32
-    warp_row: int = 1024
+    warp_row: int = 256
+    warp_row_many: int = 1024
+    many_rows: int = 8192
+    narrow_row: int = 1024
+    enough_blocks: int = 120
     wide_row: int = 4096
     widest_row: int = 8192
     cheap: int = 6
@@ -336,9 +345,18 @@ class _Scheduler:
         sinks = [Sink(tensor, buffer, sink)]
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
-            return TileKernel(reduce, rows, sinks)
+            return TileKernel(reduce, rows, sinks, self._tile(reduce, self.style.tile))
         levels = [[(reduce, rows)]]
         return RowKernel(reduce.shape, rows, reduce.reduced, inner, levels, sinks, [], "thread", self.style.block)
+
+    def _tile(self, reduce: Contraction, largest: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+        """The largest tile that gives a GPU enough blocks for the example's sizes, or the smallest."""
+        *batch, rows, columns = (evaluated(n, self.program.hints) for n in reduce.shape)
+        fitting = [t for t in TILES if t[0] * t[1] <= largest[0] * largest[1]]
+        for tile in fitting:
+            if math.prod(batch) * -(-rows // tile[0]) * -(-columns // tile[1]) >= self.limits.enough_blocks:
+                return tile
+        return fitting[-1]
 
     def _prepared(self, reduce: Contraction, rows: Index, inner: Index) -> None:
         """Writes operands first that are too expensive to be computed again for every tile."""
@@ -404,11 +422,16 @@ class _Scheduler:
         along, across = (_contiguous(evaluator, part) for part in (inner, rows))
         if across > along and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
             return "thread"
-        return "warp" if length <= self.limits.warp_row else "block"
+        many = evaluated(reduce.count, hints) >= self.limits.many_rows
+        return "warp" if length <= (self.limits.warp_row_many if many else self.limits.warp_row) else "block"
 
     def _threads(self, reduce: Reduce, worker: str) -> int:
         length, block = evaluated(reduce.length, self.program.hints), self.style.block
-        if worker != "block" or self.style.worker == "block" or length < self.limits.wide_row:
+        if worker != "block" or self.style.worker == "block":
+            return block
+        if length <= self.limits.narrow_row:
+            return min(block, 128)
+        if length < self.limits.wide_row:
             return block
         return max(block, 1024 if length >= self.limits.widest_row else 512)
 

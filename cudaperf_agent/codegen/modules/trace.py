@@ -114,16 +114,16 @@ def _traced(model: Any, examples: Sequence[Any]) -> dict[str, Any]:
     for example in examples:
         if not isinstance(example, torch.Tensor | int | float | bool | type(None)):
             raise Untraceable(f"an input is a {type(example).__name__}, and only tensors and numbers are supported")
-    graphs, first_problem = {}, None
+    attributes = _attributes(model)
+    graphs = {}
     for name in FLOATS:
         dtype = getattr(torch, name)
         converted = [e.to(dtype) if isinstance(e, torch.Tensor) and e.is_floating_point() else e for e in examples]
         try:
             graphs[name] = _graph(_exported(model.to(dtype).eval(), converted), converted, model)
-        except Exception as error:
+        except Exception:
             if name == FLOATS[0]:
-                raise
-            first_problem = first_problem or _first_line(error)
+                raise  # a type that the module does not take is no problem of the others
     model.to(torch.float32)
     try:
         trained = _operators(_exported(model.train(), list(examples)))
@@ -134,7 +134,7 @@ def _traced(model: Any, examples: Sequence[Any]) -> dict[str, Any]:
         "torch": torch.__version__,
         "class": type(model).__name__,
         "training_differs": trained != [n["op"] for n in graphs[FLOATS[0]]["nodes"]],
-        "attributes": _attributes(model),
+        "attributes": attributes,
         "graphs": graphs,
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 from cudaperf_agent.codegen.modules.emit import emitted
 from cudaperf_agent.codegen.modules.glue import CODES, Built, module_file
 from cudaperf_agent.codegen.modules.graph import Unsupported, lowered
-from cudaperf_agent.codegen.modules.kernels import Style
+from cudaperf_agent.codegen.modules.kernels import TILES, Style
 from cudaperf_agent.codegen.modules.schedule import scheduled
 from cudaperf_agent.codegen.modules.source_text import Skeleton, skeleton
 from cudaperf_agent.codegen.modules.tensors import Program
@@ -16,9 +16,9 @@ from cudaperf_agent.codegen.variants import Decline, Generation, Variant
 
 STYLES = (
     Style("fused", "Reductions share a kernel with what follows; a thread, warp or block per row by its length."),
-    Style("wide", "The same with larger blocks and tiles.", block=512, tile=(128, 64, 8, 4), depth=8),
-    Style("warp_rows", "A warp per row.", worker="warp", tile=(32, 32, 4, 2), split="needed"),
-    Style("block_rows", "A block per row.", worker="block", tile=(64, 32, 4, 4), split="needed"),
+    Style("wide", "The same with larger blocks and deeper tiles.", block=512, tile=TILES[1], depth=16),
+    Style("warp_rows", "A warp per row.", worker="warp", tile=TILES[3], split="needed"),
+    Style("block_rows", "A block per row.", worker="block", tile=TILES[2], depth=16, split="needed"),
     Style("chunks", "Long rows in chunks, a block each.", items=2, split="eager"),
     Style("items4", "Four elements a thread in elementwise kernels.", items=4),
     Style("thread_rows", "A thread per row, with fusion.", worker="thread"),

@@ -17,7 +17,7 @@ class Model(nn.Module):
 
     def __init__(self, sizes):
         super().__init__()
-        pairs = zip(sizes[:-1], sizes[1:], strict=True)
+        pairs = [(sizes[k], sizes[k + 1]) for k in range(len(sizes) - 1)]
         self.layers = nn.Sequential(*[Block(a, b) for a, b in pairs])
         self.out = nn.Linear(sizes[-1], 1)
 
