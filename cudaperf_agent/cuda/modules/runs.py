@@ -278,7 +278,7 @@ class _Reading:
                 result: dict[str, Any] = json.loads(line)
                 stage = result["stage"]
                 if stage in ("import", "build"):
-                    found.append(CaseRun({}, 0.0, problem=self._raised(result)))
+                    found.append(CaseRun({}, 0.0, problem=problem or self._raised(result)))
                     self.stopped = True
                     break
                 if stage == "state":
