@@ -57,7 +57,18 @@ def page() -> str:
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
     modules = [_module_row(a) for a in sorted(module_attempts(), key=lambda a: (a.row, a.name))]
     faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} |" for a in attempts("faults")]
-    return INTRODUCTION + "\n" + "\n".join(lines) + "\n" + MODULES + "\n".join(modules) + "\n" + FAULTS + "\n".join(faults) + "\n"
+    return (
+        INTRODUCTION
+        + "\n"
+        + "\n".join(lines)
+        + "\n"
+        + MODULES
+        + "\n".join(modules)
+        + "\n"
+        + FAULTS
+        + "\n".join(faults)
+        + "\n"
+    )
 
 
 def row_of(attempt: Attempt) -> int:
