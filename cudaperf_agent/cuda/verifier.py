@@ -15,12 +15,8 @@ from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
 from cudaperf_agent.cuda.measuring import Measuring
-<<<<<<< HEAD
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
-from cudaperf_agent.cuda.on_gpu import run_on_gpu
-=======
 from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu
->>>>>>> main
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
 from cudaperf_agent.cuda.trials import Suite, try_candidate
@@ -61,13 +57,10 @@ class Verifier:
         self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
         self._measuring = Measuring(self.place, self._build)
-<<<<<<< HEAD
         self.modules = ModuleVerifier(self.place)
-=======
         self._standby = Standby(
             self.place.sandbox.for_gpu().wrap, gpu_environment(), self.place.config.standby, self.place.running
         )
->>>>>>> main
 
     @property
     def backend(self) -> str:

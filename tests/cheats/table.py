@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cheats.conftest import Attempt, attempts
-<<<<<<< HEAD
 from tests.cheats.module_files import ModuleAttempt, module_attempts
-=======
 from tests.cheats.on_gpu import known, told
->>>>>>> main
 
 INTRODUCTION = """# Cheats and faults
 
@@ -25,15 +22,7 @@ cheats that were seen in public work on generated kernels; files with other name
 """
 # Rows without a file: what stands in for one.
 ELSEWHERE = {
-<<<<<<< HEAD
-    17: "of times: nothing is timed without a GPU; the floor under a GPU's times is not built yet",
-=======
-    5: "of PyTorch (a lazy tensor, a subclass of it): comes with the PyTorch input",
-    7: "of checkers in the candidate's own Python process: ours is another one; the rest comes with the PyTorch input",
     17: "of times: nothing is timed without a GPU; on one, no time is under the floor (`cuda/ceilings.py`)",
-    19: "of PyTorch (inherits from the reference): comes with the PyTorch input",
-    20: "of PyTorch (copies the reference): comes with the PyTorch input",
->>>>>>> main
     25: "of tasks, not of candidates: `prepare` says which inputs change no result "
     "(`tests/oracle/test_influence.py`); such a task is not refused",
 }
@@ -67,18 +56,7 @@ def page() -> str:
     for row in ROWS:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
-<<<<<<< HEAD
     modules = [_module_row(a) for a in sorted(module_attempts(), key=lambda a: (a.row, a.name))]
-    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} |" for a in attempts("faults")]
-    return (
-        INTRODUCTION
-        + "\n"
-        + "\n".join(lines)
-        + "\n"
-        + MODULES
-        + "\n".join(modules)
-        + "\n"
-=======
     faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
     said = told()
     return (
@@ -87,7 +65,9 @@ def page() -> str:
         + "\n"
         + "\n".join(lines)
         + "\n"
->>>>>>> main
+        + MODULES
+        + "\n".join(modules)
+        + "\n"
         + FAULTS
         + "\n".join(faults)
         + "\n"
@@ -119,16 +99,12 @@ def _module_row(attempt: ModuleAttempt) -> str:
 
 
 def _absent(row: int) -> str:
-<<<<<<< HEAD
-    return f"| {row} | – | {ELSEWHERE.get(row, 'of PyTorch: see below')} | – | – |"
-=======
-    return f"| {row} | – | {ELSEWHERE[row]} | – | – | – |"
+    return f"| {row} | – | {ELSEWHERE.get(row, 'of PyTorch: see below')} | – | – | – |"
 
 
 def _on_gpu(attempt: Attempt) -> str:
     status = known().get(attempt.name)
     return f"`{status}`" if status else "–"
->>>>>>> main
 
 
 def _statuses(attempt: Attempt) -> str:
