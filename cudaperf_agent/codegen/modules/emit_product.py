@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """One of the two factors: its array, tensor, the extent of a tile, the variable that runs along it, where it starts,
-    and how many elements a thread fetches."""
+    """One of the two factors.
+
+    Attributes:
+        name: Of its array in shared memory.
+        tensor: What is read.
+        along: Extent of a tile along rows or columns.
+        variable: Runs along it.
+        start: Where the tile starts.
+        each: Elements that a thread fetches.
+    """
 
     name: str
     tensor: Tensor

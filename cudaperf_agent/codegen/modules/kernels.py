@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from cudaperf_agent.codegen.modules.sizes import ONE, ZERO, Expr, Var, as_expr
 from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, Program, Reduce, Scan, Tensor
 
-
 TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
 """Tiles of matrix products, the largest first."""
 

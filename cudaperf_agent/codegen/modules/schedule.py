@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from cudaperf_agent.codegen.modules.evaluate import Evaluator, Scope
 from cudaperf_agent.codegen.modules.kernels import (
+    TILES,
     Kernel,
     MapKernel,
     PartialKernel,
@@ -15,7 +16,6 @@ from cudaperf_agent.codegen.modules.kernels import (
     ScanKernel,
     Schedule,
     Sink,
-    TILES,
     Style,
     TileKernel,
     loop_variables,
