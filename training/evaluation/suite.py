@@ -1,0 +1,69 @@
+"""A suite: the tasks of a benchmark, each with its group, its family and, where there is one, a hand-written kernel."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cudaperf_agent.tasks.model import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One task of a suite, not yet understood.
+
+    Attributes:
+        key: Unique within the suite, ``GROUP/NAME``.
+        group: Groups are reported apart.
+        family: Statistical cluster; the key itself where tasks are unrelated.
+        text: Source text, by which a changed suite is noticed.
+        load: Understands it without running it; raises `InputRefused` or `UsageError` where it cannot be a task.
+        hand: A hand-written candidate, ``""`` if there is none; it is judged by the same rules.
+        facts: What the suite says of the task, JSON-ready.
+        describe: Adds facts that need the understood task (sizes of our hidden cases); called in a thread.
+    """
+
+    key: str
+    group: str
+    family: str
+    text: str
+    load: Callable[[], Task]
+    hand: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    describe: Callable[[Task], dict[str, Any]] | None = None
+
+    @property
+    def digest(self) -> str:
+        """Of what the suite holds for this task."""
+        return hashlib.sha256(f"{self.key}\0{self.text}\0{self.hand}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tasks in a fixed order.
+
+    Attributes:
+        name: As asked for.
+        items: The tasks.
+        notes: Sentences that a reader of the report must know.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    notes: tuple[str, ...] = ()
+
+    def limited(self, most: int | None) -> Suite:
+        """The first `most` tasks, taken from the groups in turn; the order does not depend on any result."""
+        if most is None or most >= len(self.items):
+            return self
+        waiting = {group: [i for i in self.items if i.group == group] for group in {i.group: 0 for i in self.items}}
+        chosen: list[str] = []
+        while len(chosen) < most:
+            for items in waiting.values():
+                if items and len(chosen) < most:
+                    chosen.append(items.pop(0).key)
+        kept = tuple(item for item in self.items if item.key in set(chosen))
+        note = f"Limited to {most} of the suite's {len(self.items)} tasks, the first of each group in turn."
+        return Suite(self.name, kept, (*self.notes, note))
