@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.settings_model import Settings as AllSettings
     from graph.context import Deps
+    from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
     from training.evaluation.facts import Evaluation
     from training.evaluation.plan import Settings
 
 app = typer.Typer(help="Evaluate a policy on a benchmark.", no_args_is_help=True)
+
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
+]
+MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")]
 
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
@@ -86,7 +92,9 @@ def run(
     if as_json:
         put_json(_facts(evaluation))
     else:
-        put(_text([evaluation]))
+        from training.evaluation.sections import document
+
+        _tell(document([evaluation]), None, None, on_terminal=True)
         say(f"cudaperf eval report {label} tells it again; --html FILE makes a page of it")
     return 0
 
@@ -97,14 +105,10 @@ def report(
         list[str], typer.Argument(metavar="NAME|FILE...", help="Names of evaluations, or files that --json wrote.")
     ],
     as_json: JsonFlag = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")] = None,
+    html: HtmlOption = None,
+    markdown: MarkdownOption = None,
 ) -> int:
     """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
-    from training.evaluation.document import markdown_document
-    from training.evaluation.page import html_document
     from training.evaluation.sections import document
 
     found = [_evaluation(name) for name in evaluations]
@@ -112,21 +116,41 @@ def report(
         if len(found) > 1:
             raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
         put_json(_facts(found[0]))
-    elif html is None and markdown is None:
-        put(_text(found))
-    told = document(found) if html is not None or markdown is not None else None
-    for path, form in ((html, html_document), (markdown, markdown_document)):
-        if path is not None and told is not None:
-            _write(path, form(told))
-            say(f"wrote {path}")
+    if not as_json or html is not None or markdown is not None:
+        _tell(document(found), html, markdown, on_terminal=not as_json)
     return 0
 
 
-def _text(evaluations: list[Evaluation]) -> str:
-    from training.evaluation.document import text_document
-    from training.evaluation.sections import document
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="An evaluation: its name, or a file that --json wrote.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one on the same tasks.")],
+    as_json: JsonFlag = False,
+    html: HtmlOption = None,
+    markdown: MarkdownOption = None,
+) -> int:
+    """Tell how A differs from B on the tasks they have in common, pair by pair, with 95 % intervals."""
+    from training.evaluation.compare import compare as compare_two
+    from training.evaluation.compare import comparison_document
 
-    return text_document(document(evaluations)).rstrip()
+    found = compare_two(_evaluation(first), _evaluation(second))
+    if as_json:
+        put_json(found.to_dict())
+    _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
+    return 0
+
+
+def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_terminal: bool) -> None:
+    """A report in the forms asked for; on the terminal where it goes to no file."""
+    from training.evaluation.document import markdown_document, text_document
+    from training.evaluation.page import html_document
+
+    for path, form in ((html, html_document), (markdown, markdown_document)):
+        if path is not None:
+            _write(path, form(told))
+            say(f"wrote {path}")
+    if on_terminal and html is None and markdown is None:
+        put(text_document(told).rstrip())
 
 
 def _facts(evaluation: Evaluation) -> dict[str, object]:

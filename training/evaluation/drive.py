@@ -131,14 +131,15 @@ class _Work:
         """Everything of one task, unless it is time to stop."""
         entry = self.plan.tasks[item.key]
         if "refused" in entry:
-            self._settled(item, f"refused: {entry['refused']}", fresh=False)
+            self.done += 1
             return
         if self.control.drain_requested or (self.until is not None and monotonic() >= self.until):
             return
         before = self.fresh
         ready = await self._ready(item)
         if ready is None:
-            self._settled(item, f"refused: {entry['refused']}")
+            self.done += 1
+            self.say(f"[{self.done}/{len(self.suite.items)}] {item.key}: refused: {entry['refused']}")
             return
         settings = self.plan.settings
         results = await asyncio.gather(*(self._run(item, ready, seed) for seed in range(settings.seeds)))
@@ -198,7 +199,7 @@ class _Work:
         self.fresh += 1
         return await run_task(task, deps, config, run_id=run_id, origin=ORIGIN, control=self.control)
 
-    def _settled(self, item: Item, told: str, *, fresh: bool = True) -> None:
+    def _settled(self, item: Item, told: str, *, fresh: bool) -> None:
         self.done += 1
         if not fresh:
             return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
+from training.evaluation.baselines import HAND
 from training.evaluation.document import (
     Document,
     Section,
@@ -15,7 +17,7 @@ from training.evaluation.document import (
     times_interval,
 )
 from training.evaluation.estimates import EstimateConfig, GroupEstimates, SpeedEstimates, estimate
-from training.evaluation.facts import Evaluation
+from training.evaluation.facts import Evaluation, TaskFacts
 from training.evaluation.intervals import Interval
 from training.evaluation.pictures import budget_picture, curve_picture
 
@@ -118,6 +120,12 @@ def group_sections(evaluation: Evaluation, found: GroupEstimates) -> Iterator[Se
         )
         yield Section(f"{found.group}: by family", 4, (), (Table(head, rows),))
     yield _failures(found)
+    tasks = evaluation.finished(found.group)
+    if found.hand_correct is not None:
+        yield _hand(found, tasks)
+    sizes = _sizes(found.group, tasks)
+    if sizes is not None:
+        yield sizes
 
 
 def _units(found: GroupEstimates) -> str:
@@ -142,8 +150,6 @@ def _speed_section(evaluation: Evaluation, found: GroupEstimates) -> Section:
         text.append(
             f"{found.untimed} correct trajectories have no time (whole programs are not timed): they count as 1."
         )
-    if found.hand_correct is not None:
-        text.append(f"{found.hand_correct} of {found.hand_of} hand-written kernels pass by the same rules.")
     ks = tuple(found.speeds[0].speed_at)
     ps = tuple(found.speeds[0].fast)
     head = (
@@ -210,6 +216,25 @@ def _failures(found: GroupEstimates) -> Section:
             Table(("turn", *(s.replace("_", " ") for s in statuses)), turns, "Attempts by turn, visible tests")
         )
     return Section(f"{found.group}: failures", 4, text, tuple(tables))
+
+
+def _hand(found: GroupEstimates, tasks: Sequence[TaskFacts]) -> Section:
+    text = [f"{found.hand_correct} of {found.hand_of} hand-written kernels pass by the same rules."]
+    if any(s.baseline == HAND for s in found.speeds):
+        text.append(f"The row `{HAND}` of the speeds is over the tasks where it passes.")
+    failed = [(t.key, t.hand.reason.replace("_", " "), t.hand.detail) for t in tasks if t.hand and not t.hand.correct]
+    tables = (Table(("task", "how it fails", "detail"), tuple(failed[:_MOST_REFUSED])),) if failed else ()
+    return Section(f"{found.group}: hand-written kernels", 4, tuple(text), tables)
+
+
+def _sizes(group: str, tasks: Sequence[TaskFacts]) -> Section | None:
+    """What a benchmark tests with, beside what we test with: medians over tasks."""
+    names = dict.fromkeys(name for t in tasks for name, value in t.facts.items() if isinstance(value, int | float))
+    if not names:
+        return None
+    rows = tuple((name, f"{median([t.facts[name] for t in tasks if name in t.facts]):g}") for name in names)
+    text = "Medians over tasks; elements are those of a case's largest buffer, the median over a task's cases."
+    return Section(f"{group}: sizes of the tests", 4, (text,), (Table(("", "median"), rows),))
 
 
 def percent_or_interval(interval: Interval) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cudaperf_agent.errors import UsageError
 from training.evaluation.suite import Suite
+from training.evaluation.suites.babeltower import babeltower_suite
 from training.evaluation.suites.folder import c_suite
 from training.evaluation.suites.own import handed, held_out, own_c
 
@@ -33,4 +34,4 @@ def find_suite(name: str) -> Suite:
 def _from(path: Path) -> Suite | None:
     if path.is_dir():
         return c_suite(path)
-    return None
+    return babeltower_suite(path) if path.suffix in (".jsonl", ".ndjson") else None
