@@ -80,6 +80,8 @@ def test_every_part_is_told() -> None:
     assert "8 of 8 hand-written kernels pass" in text
     assert "Failed trajectories by their last verdict" in text
     assert "4 families are the independent units" in text
+    limit = next(line for line in text.splitlines() if line.startswith("  speed of light"))
+    assert limit.split()[3:] == ["8", "–", "–", "–", "–", "–", "–", "0.5×", "40", "100.0", "%"]
     markdown = markdown_document(document([many()], QUICK))
     assert markdown.count("\n| ") > 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import exp
+from math import exp, isinf
 from typing import Any
 
 from training.evaluation.baselines import HAND, kind_of, named, ordered, with_fastest_c
@@ -220,7 +220,10 @@ def _speed(baseline: str, tasks: Sequence[TaskFacts], config: EstimateConfig) ->
     def exponentiated(k: int, raw: bool) -> Interval:
         logs = [log_speed_at_k(r, k, raw=raw) for r in runs]
         found = bootstrap(logs, clusters=families, config=config.bootstrap)
-        return Interval(exp(found.value), _exp(found.low), _exp(found.high), found.units)
+        if isinf(found.low):
+            return Interval(exp(found.value), found.low, found.high, found.units)
+        low = found.low if raw else max(found.low, 0.0)
+        return Interval(exp(found.value), exp(low), _exp(found.high), found.units)
 
     ks = [k for k in config.ks if k <= each]
     average = correct_only_geometric_mean([t for r in runs for t in r])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from training.evaluation.baselines import HAND
+from training.evaluation.baselines import HAND, Kind, kind_of
 from training.evaluation.document import (
     Document,
     Section,
@@ -24,16 +24,62 @@ from training.evaluation.pictures import budget_picture, curve_picture
 UNTIMED = "Nothing was timed: candidates ran on the CPU emulator, since there was no GPU. So there are no speeds here."
 NO_CORRECT = "No kernel was correct, so nothing was timed."
 _MOST_REFUSED = 40
+_KINDS: dict[Kind, str] = {
+    "c": "speed@1 against C",
+    "naive": "speed@1 against naive",
+    "limit": "of the limit, correct ones",
+}
 
 
 def document(evaluations: Sequence[Evaluation], config: EstimateConfig | None = None) -> Document:
     """The report of one evaluation or of several."""
     several = len(evaluations) > 1
     title = "Evaluation: " + ", ".join(e.name for e in evaluations)
-    sections: list[Section] = []
+    sections: list[Section] = list(side_by_side(evaluations, config)) if several else []
     for evaluation in evaluations:
         sections += _evaluation(evaluation, config, several)
     return Document(title, (), tuple(sections))
+
+
+def side_by_side(evaluations: Sequence[Evaluation], config: EstimateConfig | None = None) -> Iterator[Section]:
+    """One table a group: a row an evaluation, the headline figures as columns."""
+    groups = dict.fromkeys(group for e in evaluations for group in e.groups)
+    tables = []
+    for group in groups:
+        found = {e.name: estimate(e, group, config) for e in evaluations if group in e.groups}
+        found = {name: f for name, f in found.items() if f.tasks}
+        kinds = [k for k in _KINDS if any(_against(f, k) for f in found.values())]
+        ks = sorted({k for f in found.values() for k in f.pass_at})
+        head = ("evaluation", "tasks", "trajectories", *(f"pass@{k}" for k in ks))
+        head = (*head, *(_KINDS[k] for k in kinds), *(("headroom closed",) if kinds else ()))
+        rows = tuple((name, *_headline(f, ks, kinds)) for name, f in found.items())
+        if rows:
+            tables.append(Table(head, rows, group))
+    text = (
+        "Against the fastest of the C's builds, naive CUDA and the speed of light, where they were timed; against the "
+        "last, the mean of the correct trajectories with their count.",
+    )
+    timed = any("headroom closed" in table.head for table in tables)
+    yield Section("Side by side", 2, text if timed else (), tuple(tables))
+
+
+def _headline(found: GroupEstimates, ks: Sequence[int], kinds: Sequence[Kind]) -> Iterator[str]:
+    yield str(found.tasks)
+    yield str(found.trajectories)
+    yield from (percent_interval(found.pass_at[k]) if k in found.pass_at else "–" for k in ks)
+    for kind in kinds:
+        speed = _against(found, kind)
+        if kind == "limit":
+            yield f"{times(speed.mean)} ({speed.over})" if speed is not None and speed.mean is not None else "–"
+        else:
+            yield times_interval(speed.speed_at[1]) if speed is not None else "–"
+    if kinds:
+        yield percent_or_interval(found.headroom) if found.headroom is not None else "–"
+
+
+def _against(found: GroupEstimates, kind: Kind) -> SpeedEstimates | None:
+    """Speeds against the first baseline of a kind: of C, the fastest."""
+    return next((s for s in found.speeds if kind_of(s.baseline) == kind), None)
 
 
 def _evaluation(evaluation: Evaluation, config: EstimateConfig | None, several: bool) -> Iterator[Section]:
@@ -139,7 +185,8 @@ def _speed_section(evaluation: Evaluation, found: GroupEstimates) -> Section:
     text = [
         "speed@k is the expected speedup of the best of k trajectories, where a failure or a slowdown counts as 1 "
         "(the user keeps the C); raw leaves slowdowns as they are. The mean of the correct ones is geometric, always "
-        "with its count. Headroom is how much of log(naive / speed of light) the baseline itself closes."
+        "with its count; against the speed of light it is all there is. Headroom is how much of "
+        "log(naive / speed of light) the baseline itself closes."
     ]
     if found.headroom is not None:
         text.append(
@@ -160,12 +207,19 @@ def _speed_section(evaluation: Evaluation, found: GroupEstimates) -> Section:
 
 
 def _speed_row(speed: SpeedEstimates) -> tuple[str, ...]:
+    if kind_of(speed.baseline) == "limit":
+        # No candidate is faster than the limit, and a failure is not as fast as it: only the correct ones' mean tells.
+        shares = ("–",) * (len(speed.speed_at) + 1 + len(speed.fast))
+    else:
+        shares = (
+            *(times_interval(i) for i in speed.speed_at.values()),
+            times_interval(speed.raw_at[1]) if 1 in speed.raw_at else "–",
+            *(percent(i.value) for i in speed.fast.values()),
+        )
     return (
         speed.baseline,
         str(speed.tasks),
-        *(times_interval(i) for i in speed.speed_at.values()),
-        times_interval(speed.raw_at[1]) if 1 in speed.raw_at else "",
-        *(percent(i.value) for i in speed.fast.values()),
+        *shares,
         times(speed.mean) if speed.mean is not None else "–",
         str(speed.over),
         percent(speed.headroom) if speed.headroom is not None else "–",
