@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.settings_model import Settings as AllSettings
+    from cudaperf_agent.tasks.model import Task
     from graph.context import Deps
     from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
@@ -59,7 +60,8 @@ def run(
         int | None, typer.Option(metavar="TASKS", help="Only so many tasks, the first of each group in turn.")
     ] = None,
     tasks_at_once: Annotated[
-        int | None, typer.Option(metavar="N", help="Tasks at work at once: 4, and 64 where the policy takes batches.")
+        int | None,
+        typer.Option(metavar="N", help="Tasks at work at once: 4, 2 on a GPU, 64 where the policy takes batches."),
     ] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
@@ -203,7 +205,7 @@ def _run(
     if at_once is not None:
         if at_once < 1:
             raise UsageError("no task could be at work", where="--tasks-at-once", hint="at least 1")
-        config = DriveConfig(at_once=at_once, at_once_batched=at_once, seconds=seconds)
+        config = DriveConfig(at_once=at_once, at_once_timed=min(at_once, 2), at_once_batched=at_once, seconds=seconds)
     control = RunControl()
 
     def on_interrupt() -> None:
@@ -246,10 +248,13 @@ async def _run_async(
         else:
             check_same(plan, wanted, suite, parts.deps.policy.name, backend)
         say(f"{label}: {len(suite.items)} tasks of {suite.name} with {plan.policy}, tests on the {_where(backend)}")
-        progress = await drive(
-            suite, plan, plans, parts.deps, prepare=lambda t: prepared(t, parts.verifier), config=config, say=say,
-            control=control,
-        )  # fmt: skip
+
+        async def prepare(task: Task) -> Task:
+            # With a turn of the verifier's: nothing runs beside a call that is being timed.
+            async with parts.verifier.place.running:
+                return await prepared(task, parts.verifier)
+
+        progress = await drive(suite, plan, plans, parts.deps, prepare=prepare, config=config, say=say, control=control)
         return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
 
 

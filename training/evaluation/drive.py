@@ -21,6 +21,7 @@ from graph.results import RunResult
 from graph.runner import resume_run, run_task
 from training.evaluation.plan import SEED_STRIDE, Plan, Plans
 from training.evaluation.suite import Item, Suite
+from training.evaluation.task_by_task import TaskByTask
 
 ORIGIN = "eval"
 HAND = "hand"
@@ -34,6 +35,8 @@ class DriveConfig:
 
     Attributes:
         at_once: Tasks at work at once where the policy answers one request at a time.
+        at_once_timed: The same where candidates are timed; also how many tasks are timed at once in any case, since the
+            verifier keeps the contents of so many at hand.
         at_once_batched: And where it answers many in one call.
         batch_seconds: How long such a policy waits for more requests to gather.
         batch_size: Most requests of one call.
@@ -41,6 +44,7 @@ class DriveConfig:
     """
 
     at_once: int = 4
+    at_once_timed: int = 2
     at_once_batched: int = 64
     batch_seconds: float = 0.02
     batch_size: int = 256
@@ -93,10 +97,13 @@ async def drive(
         # One front for all tasks: a run's own would see that run's requests only.
         front = BatchingPolicy(deps.policy, seconds=config.batch_seconds, size=config.batch_size)
         deps = replace(deps, policy=front)
+    timed = deps.verifier.backend == "gpu"
+    if timed:
+        deps = replace(deps, verifier=TaskByTask(deps.verifier, config.at_once_timed))
     known = frozenset(run.id for run in await asyncio.to_thread(deps.store.list_runs, None, origin=ORIGIN))
     until = monotonic() + config.seconds if config.seconds is not None else None
     work = _Work(suite, plan, plans, deps, prepare, say, control or RunControl(), known, until)
-    turns = asyncio.Semaphore(config.at_once_batched if batched else config.at_once)
+    turns = asyncio.Semaphore(config.at_once_batched if batched else config.at_once_timed if timed else config.at_once)
 
     async def one(item: Item) -> None:
         async with turns:
