@@ -94,11 +94,10 @@ def test_killed_and_gone_on_with_the_tables_are_the_same_byte_for_byte(
     pages = []
     for home in (killed, tmp_path / "whole"):
         files = [tmp_path / f"{home.name}.html", tmp_path / f"{home.name}.md"]
-        assert evaluate(home, "report", "e", "--html", files[0], "--markdown", files[1]).returncode == 0
-        told = evaluate(home, "report", "e", "--json").stdout
-        pages.append([*(f.read_bytes() for f in files), told])
+        told = evaluate(home, "report", "e", "--json", "--html", files[0], "--markdown", files[1])
+        pages.append([told.stdout, *(f.read_bytes() for f in files)])
     assert pages[0] == pages[1]
-    facts: Any = json.loads(told)
+    facts: Any = json.loads(told.stdout)
     by_key = {t["key"]: t for t in facts["evaluation"]["tasks"]}
     assert [o["correct"] for o in by_key["three/saxpy"]["outcomes"]] == [True] * 4
     assert [t["status"] for t in by_key["three/saxpy"]["outcomes"][0]["turns"]] == ["wrong", "correct"]
@@ -111,3 +110,25 @@ def test_killed_and_gone_on_with_the_tables_are_the_same_byte_for_byte(
     assert third.stdout == whole.stdout
     assert "[" not in third.stderr
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.slow
+def test_a_babeltower_file_is_run_and_reported(tmp_path: Path) -> None:
+    path = ROOT / "tests" / "cases" / "babeltower" / "four.jsonl"
+    done = evaluate(tmp_path, "run", "--suite", path, "--policy", "variants", "--json")
+    assert done.returncode == 0, done.stderr
+    told: Any = json.loads(done.stdout)
+    estimates = told["estimates"]["four"]
+    assert (estimates["tasks"], estimates["refused"], estimates["unfinished"]) == (3, 1, 0)
+    assert estimates["pass_at"]["1"]["value"] == 1.0
+    # Of the file's own kernels one is right, one is right only up to one block, one computes on the CPU.
+    hands = {t["key"]: t["hand"] and t["hand"]["reason"] for t in told["evaluation"]["tasks"]}
+    assert hands == {"four/0": "", "four/1": "wrong", "four/2": "cheat", "four/3": None}
+    report = evaluate(tmp_path, "report", "four-variants").stdout
+    assert "1 of 3 hand-written kernels pass" in report
+    sizes = {
+        line.split("  ")[1].strip(): float(line.split()[-1])
+        for line in report.splitlines()
+        if line.startswith("  ") and " elements " in line
+    }
+    assert sizes["its elements"] <= 4 < 100 < sizes["our elements"]

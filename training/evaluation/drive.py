@@ -111,7 +111,7 @@ async def drive(
 
     try:
         async with asyncio.TaskGroup() as group:
-            for item in suite.items:
+            for item in suite.in_turn():
                 group.create_task(one(item))
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from failed

@@ -54,16 +54,17 @@ class Suite:
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()
 
+    def in_turn(self) -> tuple[Item, ...]:
+        """The tasks, of each group in turn: whatever part of them is done spans the groups."""
+        waiting = [[i for i in self.items if i.group == group] for group in dict.fromkeys(i.group for i in self.items)]
+        longest = max(map(len, waiting), default=0)
+        return tuple(items[place] for place in range(longest) for items in waiting if place < len(items))
+
     def limited(self, most: int | None) -> Suite:
-        """The first `most` tasks, taken from the groups in turn; the order does not depend on any result."""
+        """The first `most` tasks, taken from the groups in turn; the choice does not depend on any result."""
         if most is None or most >= len(self.items):
             return self
-        waiting = {group: [i for i in self.items if i.group == group] for group in {i.group: 0 for i in self.items}}
-        chosen: list[str] = []
-        while len(chosen) < most:
-            for items in waiting.values():
-                if items and len(chosen) < most:
-                    chosen.append(items.pop(0).key)
-        kept = tuple(item for item in self.items if item.key in set(chosen))
+        chosen = {item.key for item in self.in_turn()[:most]}
+        kept = tuple(item for item in self.items if item.key in chosen)
         note = f"Limited to {most} of the suite's {len(self.items)} tasks, the first of each group in turn."
         return Suite(self.name, kept, (*self.notes, note))
