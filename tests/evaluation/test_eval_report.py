@@ -120,6 +120,7 @@ def test_what_is_missing_is_said() -> None:
     assert "2 trajectories were stopped by an error" in text
     assert "counted as failures, pass@1 is 30.0 %" in text  # of four tasks 37.5 %, times 4/5
     assert "d.c:1: it is recursive" in text
+    assert "2 tasks that no trajectory solved" in text
 
 
 def test_several_evaluations_are_set_side_by_side() -> None:

@@ -23,6 +23,7 @@ from training.evaluation.pictures import budget_picture, curve_picture
 
 UNTIMED = "Nothing was timed: candidates ran on the CPU emulator, since there was no GPU. So there are no speeds here."
 NO_CORRECT = "No kernel was correct, so nothing was timed."
+MADE_BY = "Made by `cudaperf eval report`; what the figures mean is in docs/evaluation.md."
 _MOST_REFUSED = 40
 _KINDS: dict[Kind, str] = {
     "c": "speed@1 against C",
@@ -38,7 +39,7 @@ def document(evaluations: Sequence[Evaluation], config: EstimateConfig | None = 
     sections: list[Section] = list(side_by_side(evaluations, config)) if several else []
     for evaluation in evaluations:
         sections += _evaluation(evaluation, config, several)
-    return Document(title, (), tuple(sections))
+    return Document(title, (MADE_BY,), tuple(sections))
 
 
 def side_by_side(evaluations: Sequence[Evaluation], config: EstimateConfig | None = None) -> Iterator[Section]:
@@ -165,8 +166,8 @@ def group_sections(evaluation: Evaluation, found: GroupEstimates) -> Iterator[Se
             *(("mean speed of the correct", "over") if found.main else ()),
         )
         yield Section(f"{found.group}: by family", 4, (), (Table(head, rows),))
-    yield _failures(found)
     tasks = evaluation.finished(found.group)
+    yield _failures(found, tasks)
     if found.hand_correct is not None:
         yield _hand(found, tasks)
     sizes = _sizes(found.group, tasks)
@@ -256,7 +257,7 @@ def _budget_section(found: GroupEstimates) -> Section:
     return Section(f"{found.group}: turns against parallel samples", 4, (text,), (Table(head, tuple(rows)),), pictures)
 
 
-def _failures(found: GroupEstimates) -> Section:
+def _failures(found: GroupEstimates, tasks: Sequence[TaskFacts]) -> Section:
     total = sum(found.failures.values())
     text: tuple[str, ...] = () if total else ("Every trajectory ended with a kernel that passed the hidden tests.",)
     tables = []
@@ -269,6 +270,12 @@ def _failures(found: GroupEstimates) -> Section:
         tables.append(
             Table(("turn", *(s.replace("_", " ") for s in statuses)), turns, "Attempts by turn, visible tests")
         )
+    unsolved = [t for t in tasks if not any(o.correct for o in t.outcomes)]
+    if unsolved:
+        shown = tuple((t.key, t.outcomes[-1].reason.replace("_", " "), t.outcomes[-1].detail) for t in unsolved)
+        more = f", the first {_MOST_REFUSED}" if len(unsolved) > _MOST_REFUSED else ""
+        title = f"{len(unsolved)} {_plural(len(unsolved), 'task', 'tasks')} that no trajectory solved{more}"
+        tables.append(Table(("task", "last verdict", "detail"), shown[:_MOST_REFUSED], title))
     return Section(f"{found.group}: failures", 4, text, tuple(tables))
 
 
