@@ -233,6 +233,7 @@ async def _run_async(
     from cudaperf_agent.cli.compose import prepared
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
+    from training.evaluation.given import GivenCases
     from training.evaluation.plan import Plans, check_same, new_plan
     from training.evaluation.suites.find import find_suite
 
@@ -254,7 +255,17 @@ async def _run_async(
             async with parts.verifier.place.running:
                 return await prepared(task, parts.verifier)
 
-        progress = await drive(suite, plan, plans, parts.deps, prepare=prepare, config=config, say=say, control=control)
+        progress = await drive(
+            suite,
+            plan,
+            plans,
+            parts.deps,
+            prepare=prepare,
+            given=GivenCases(parts.verifier.place),
+            config=config,
+            say=say,
+            control=control,
+        )
         return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
 
 

@@ -124,7 +124,11 @@ def test_a_babeltower_file_is_run_and_reported(tmp_path: Path) -> None:
     # Of the file's own kernels one is right, one is right only up to one block, one computes on the CPU.
     hands = {t["key"]: t["hand"] and t["hand"]["reason"] for t in told["evaluation"]["tasks"]}
     assert hands == {"four/0": "", "four/1": "wrong", "four/2": "cheat", "four/3": None}
+    # By the file's own few elements all three are.
+    assert [t["hand"]["given"] for t in told["evaluation"]["tasks"] if t["hand"]] == [True] * 3
+    assert (estimates["given_tasks"], estimates["given_at"]["1"]["value"]) == (3, 1.0)
     report = evaluate(tmp_path, "report", "four-variants").stdout
+    assert "3 of the 3 pass the benchmark's own cases" in report
     assert "1 of 3 hand-written kernels pass" in report
     sizes = {
         line.split("  ")[1].strip(): float(line.split()[-1])

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from langgraph.runtime import RunControl
 
 from cudaperf_agent.errors import InputRefused, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
-from cudaperf_agent.store.records import RunStatus
+from cudaperf_agent.store.records import RunStatus, Trajectory
 from cudaperf_agent.tasks.model import Task
 from graph.batching import BatchingPolicy, BatchPolicy
 from graph.config import GraphConfig
 from graph.context import Deps
 from graph.results import RunResult
 from graph.runner import resume_run, run_task
+from training.evaluation.given import GivenCases
 from training.evaluation.plan import SEED_STRIDE, Plan, Plans
 from training.evaluation.suite import Item, Suite
 from training.evaluation.task_by_task import TaskByTask
@@ -71,6 +72,7 @@ async def drive(
     deps: Deps,
     *,
     prepare: Prepare,
+    given: GivenCases | None = None,
     config: DriveConfig | None = None,
     say: Callable[[str], None] = lambda text: None,
     control: RunControl | None = None,
@@ -83,6 +85,7 @@ async def drive(
         plans: Where it is saved.
         deps: Policy, verifier, store and so on.
         prepare: Makes a loaded task ready: extents, ranges, roles.
+        given: Judges by a benchmark's own cases, where the suite has some; without it they are not run.
         config: How much at once.
         say: Progress, a line per task.
         control: Its ``request_drain()`` ends the work after the steps at hand.
@@ -102,7 +105,7 @@ async def drive(
         deps = replace(deps, verifier=TaskByTask(deps.verifier, config.at_once_timed))
     known = frozenset(run.id for run in await asyncio.to_thread(deps.store.list_runs, None, origin=ORIGIN))
     until = monotonic() + config.seconds if config.seconds is not None else None
-    work = _Work(suite, plan, plans, deps, prepare, say, control or RunControl(), known, until)
+    work = _Work(suite, plan, plans, deps, prepare, given, say, control or RunControl(), known, until)
     turns = asyncio.Semaphore(config.at_once_batched if batched else config.at_once_timed if timed else config.at_once)
 
     async def one(item: Item) -> None:
@@ -125,6 +128,7 @@ class _Work:
     plans: Plans
     deps: Deps
     prepare: Prepare
+    given: GivenCases | None
     say: Callable[[str], None]
     control: RunControl
     known: frozenset[str]
@@ -157,6 +161,9 @@ class _Work:
         )
         if not whole or (hand is not None and hand.status is RunStatus.INTERRUPTED):
             return
+        if item.given and self.given is not None and "given" not in entry:
+            everything = {str(seed): r for seed, r in enumerate(results)} | ({HAND: hand} if hand is not None else {})
+            await self._judge_given(item, ready, everything, self.given)
         correct = sum(t.best_turn is not None and t.best_turn == t.first_choice for t in ended)
         errors = sum(t.status is RunStatus.ERROR for t in ended)
         told = f"{correct} of {len(ended)} trajectories correct" + (f", {errors} stopped by an error" if errors else "")
@@ -215,6 +222,21 @@ class _Work:
             await asyncio.to_thread(deps.store.save_trajectory, stopped)
         return replace(result, status=RunStatus.INTERRUPTED)
 
+    async def _judge_given(self, item: Item, task: Task, results: Mapping[str, RunResult], given: GivenCases) -> None:
+        """The kernel of each trajectory on the benchmark's own cases: the chosen one, else the last that it wrote."""
+        entry = self.plan.tasks[item.key]
+        cases = await given.cases(item, task)
+        found: dict[str, Any] = {}
+        if cases:
+            for name, result in results.items():
+                for trajectory in result.trajectories:
+                    source = _final_source(result, trajectory)
+                    judged = await given.judge(task, source, cases) if source else None
+                    found[f"{name}/{trajectory.number}"] = asdict(judged) if judged is not None else None
+        entry["given"] = found
+        entry["facts"] = {**entry["facts"], "its cases that could be run": len(cases)}
+        self.plans.save(self.plan)
+
     def _settled(self, item: Item, told: str, *, fresh: bool) -> None:
         self.done += 1
         if not fresh:
@@ -225,6 +247,13 @@ class _Work:
         seconds = (monotonic() - self.started) / self.fresh_tasks * left
         eta = f"; {duration(seconds)} to go" if left else ""
         self.say(f"[{self.done}/{len(self.suite.items)}] {item.key}: {told}{eta}")
+
+
+def _final_source(result: RunResult, trajectory: Trajectory) -> str | None:
+    sources = {a.turn: a.source for a in result.attempts if a.trajectory == trajectory.number and a.source}
+    if trajectory.first_choice is not None:
+        return sources.get(trajectory.first_choice)
+    return sources[max(sources)] if sources else None
 
 
 class HandPolicy:

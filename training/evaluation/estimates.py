@@ -111,6 +111,11 @@ class GroupEstimates:
         statuses: Per turn: attempts by status.
         hand_correct: Hand-written kernels that passed; `None` where there are none.
         hand_of: How many there are.
+        given_at: pass@k by the benchmark's own cases, over the tasks of which some could be run.
+        given_tasks: How many those are.
+        given_only: Kernels that pass the benchmark's own cases and fail our tests, of all those that pass its cases.
+        given_passed: How many pass its cases.
+        given_hand: Hand-written kernels that pass its cases.
     """
 
     group: str
@@ -133,6 +138,11 @@ class GroupEstimates:
     statuses: tuple[dict[str, int], ...] = ()
     hand_correct: int | None = None
     hand_of: int = 0
+    given_at: dict[int, Interval] = field(default_factory=dict)
+    given_tasks: int = 0
+    given_only: int = 0
+    given_passed: int = 0
+    given_hand: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-ready values."""
@@ -199,7 +209,29 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
         statuses=_statuses(tasks),
         hand_correct=sum(h.correct for h in hands) if hands else None,
         hand_of=len(hands),
+        **_given(tasks, config),
     )
+
+
+def _given(tasks: Sequence[TaskFacts], config: EstimateConfig) -> dict[str, Any]:
+    having = [t for t in tasks if all(o.given is not None for o in t.outcomes)]
+    if not having:
+        return {}
+    families = [t.family for t in having]
+    each = len(having[0].outcomes)
+    passed = [o for t in having for o in t.outcomes if o.given]
+
+    def at(k: int) -> Interval:
+        values = [pass_at_k(each, sum(bool(o.given) for o in t.outcomes), k) for t in having]
+        return share(values, clusters=families, config=config.bootstrap)
+
+    return {
+        "given_at": {k: at(k) for k in config.ks if k <= each},
+        "given_tasks": len(having),
+        "given_only": sum(not o.correct for o in passed),
+        "given_passed": len(passed),
+        "given_hand": sum(t.hand is not None and bool(t.hand.given) for t in having),
+    }
 
 
 def _pass(task: TaskFacts, k: int) -> float:

@@ -50,6 +50,7 @@ class Outcome:
         speedups: S by baseline, by the fresh timing.
         cases: Hidden cases it ran.
         turns: All turns that were judged.
+        given: Whether the trajectory's kernel passes the benchmark's own cases; `None` where there are none.
     """
 
     seed: int
@@ -63,6 +64,7 @@ class Outcome:
     speedups: dict[str, float] = field(default_factory=dict)
     cases: int = 0
     turns: tuple[TurnFacts, ...] = ()
+    given: bool | None = None
 
     def against(self, baseline: str) -> Trajectory:
         """As the estimators take it."""

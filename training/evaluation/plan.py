@@ -60,7 +60,8 @@ class Plan:
         backend: ``gpu`` or ``emulator``.
         notes: Sentences for the reader of a report.
         tasks: By key: ``digest`` of the suite's item, ``group``, ``family``, ``facts``, ``hand`` (whether there is
-            one), and once known ``task`` (digest of the task) or ``refused``.
+            one), and once known ``task`` (digest of the task) or ``refused``, and ``given``: how each trajectory's
+            kernel did on the benchmark's own cases.
     """
 
     name: str

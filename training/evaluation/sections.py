@@ -134,21 +134,28 @@ def group_sections(evaluation: Evaluation, found: GroupEstimates) -> Iterator[Se
             f"{found.refused} more {_plural(found.refused, 'task is', 'tasks are')} refused as input and left out; "
             f"counted as failures, pass@1 is {percent(found.pass_of_all)}."
         )
-    tables = [Table(("", *(f"pass@{k}" for k in found.pass_at)), (_row("all", found.pass_at.values()),))]
+    passes = [_row("our hidden tests" if found.given_at else "all", found.pass_at.values())]
+    if found.given_at:
+        passes.append(_row(f"its own cases, {found.given_tasks} tasks", found.given_at.values()))
+        text.append(
+            f"{found.given_passed} kernels pass the benchmark's own cases, where they could be run; {found.given_only} "
+            "of them fail our tests."
+        )
+    tables = [Table(("", *(f"pass@{k}" for k in found.pass_at)), tuple(passes))]
     if found.by_seed:
         head = ("seed", "pass@1") + (("speed@1",) if found.main else ())
-        rows = tuple(
+        seeds = tuple(
             (str(s.seed), percent(s.pass_at_1), *([times(s.speed_at_1)] if s.speed_at_1 is not None else []))
             for s in found.by_seed
         )
-        tables.append(Table(head, rows, "Each seed alone"))
+        tables.append(Table(head, seeds, "Each seed alone"))
     pictures = (curve_picture(found.curve),) if len(found.curve) > 1 else ()
     yield Section(title, 3, tuple(text), tuple(tables), pictures)
     yield _speed_section(evaluation, found)
     if found.budget:
         yield _budget_section(found)
     if found.by_family:
-        rows = tuple(
+        families = tuple(
             (
                 f.family,
                 str(f.tasks),
@@ -165,7 +172,7 @@ def group_sections(evaluation: Evaluation, found: GroupEstimates) -> Iterator[Se
             "pass@1",
             *(("mean speed of the correct", "over") if found.main else ()),
         )
-        yield Section(f"{found.group}: by family", 4, (), (Table(head, rows),))
+        yield Section(f"{found.group}: by family", 4, (), (Table(head, families),))
     tasks = evaluation.finished(found.group)
     yield _failures(found, tasks)
     if found.hand_correct is not None:
@@ -281,6 +288,8 @@ def _failures(found: GroupEstimates, tasks: Sequence[TaskFacts]) -> Section:
 
 def _hand(found: GroupEstimates, tasks: Sequence[TaskFacts]) -> Section:
     text = [f"{found.hand_correct} of {found.hand_of} hand-written kernels pass by the same rules."]
+    if found.given_tasks:
+        text.append(f"{found.given_hand} of the {found.hand_of} pass the benchmark's own cases.")
     if any(s.baseline == HAND for s in found.speeds):
         text.append(f"The row `{HAND}` of the speeds is over the tasks where it passes.")
     failed = [(t.key, t.hand.reason.replace("_", " "), t.hand.detail) for t in tasks if t.hand and not t.hand.correct]

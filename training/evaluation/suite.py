@@ -22,6 +22,8 @@ class Item:
         load: Understands it without running it; raises `InputRefused` or `UsageError` where it cannot be a task.
         hand: A hand-written candidate, ``""`` if there is none; it is judged by the same rules.
         facts: What the suite says of the task, JSON-ready.
+        given: The benchmark's own cases as C++ that calls ``wrapper(CALLED, arguments…)``; see `given`.
+        called: The name that stands for the function there.
         describe: Adds facts that need the understood task (sizes of our hidden cases); called in a thread.
     """
 
@@ -32,12 +34,14 @@ class Item:
     load: Callable[[], Task]
     hand: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
+    called: str = ""
     describe: Callable[[Task], dict[str, Any]] | None = None
 
     @property
     def digest(self) -> str:
         """Of what the suite holds for this task."""
-        return hashlib.sha256(f"{self.key}\0{self.text}\0{self.hand}".encode()).hexdigest()[:16]
+        return hashlib.sha256("\0".join([self.key, self.text, self.hand, *self.given]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

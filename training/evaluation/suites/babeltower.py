@@ -1,9 +1,9 @@
 """Reader of a BabelTower-format file: JSON lines with C, CUDA, a wrapper and cases (Wen et al., ICML 2022; the form is
 that of Ke et al., arXiv 2506.11153).
 
-A candidate is judged by our own visible and hidden tests of the C; the sizes of the file's cases are reported beside
-ours, since theirs are small. The file's CUDA, joined with its wrapper, is judged by the same rules as the hand-written
-kernel. Samples are grouped by task by their key, whatever the order in which they end.
+A candidate is judged by our own visible and hidden tests of the C, and beside them by the file's cases, whose sizes
+are reported beside ours, since theirs are small. The file's CUDA, joined with its wrapper, is judged by the same rules
+as the hand-written kernel. Samples are grouped by task by their key, whatever the order in which they end.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def babeltower_suite(path: Path) -> Suite:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise UsageError(f"the id of {twice} comes twice", where=str(path), hint="give every line an id of its own")
     note = (
-        "Tests are our own, not the file's cases. Its CUDA with its wrapper is the hand-written kernel; it allocates "
-        "and copies itself, so it is timed with host pointers only."
+        "Tests are our own; what passes the file's cases is told beside. Its CUDA with its wrapper is the hand-written "
+        "kernel; it allocates and copies itself, so it is timed with host pointers only."
     )
     return Suite(str(path), tuple(items), (note,))
 
@@ -76,7 +76,8 @@ def _item(entry: Mapping[str, Any], group: str) -> Item:
     facts = {"its cases": len(sizes), "its elements": median(sizes)}
     text = entry["cpp_code"].strip() + "\n"
     load = partial(_load, text, name, Path(f"{group}-{entry['id']}.c"))
-    return Item(key, group, key, text, load, _hand(entry, name), facts, our_sizes)
+    given = tuple(entry["consistent_cpp_inputs"]) if name else ()
+    return Item(key, group, key, text, load, _hand(entry, name), facts, given, name, our_sizes)
 
 
 def _load(text: str, name: str, path: Path) -> Task:
