@@ -25,7 +25,8 @@ def test_the_handed_files_in_the_package_are_those_of_the_tests(c_cases: Path) -
     assert shipped == {p.name: p.read_text() for p in c_cases.glob("*.c")}
     suite = find_suite("handed")
     assert [item.key for item in suite.items] == [f"handed/{Path(n).stem}" for n in sorted(shipped)]
-    assert suite.items[0].load().name == "black_scholes"
+    task = suite.items[0].load()
+    assert (task.name, task.path) == ("black_scholes", "handed/black_scholes.c")
 
 
 def test_held_out_is_what_may_not_be_learned_from_apart_by_kind() -> None:

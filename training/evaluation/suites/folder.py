@@ -27,14 +27,15 @@ def c_suite(folder: Path) -> Suite:
     return Suite(str(folder), tuple(items), notes)
 
 
-def c_items(folder: Path, group: str) -> tuple[Item, ...]:
-    """The items of the C files that lie directly in `folder`."""
+def c_items(folder: Path, group: str, *, packaged: bool = False) -> tuple[Item, ...]:
+    """The items of the C files that lie directly in `folder`; of `packaged` ones, messages do not tell where it is."""
     items = []
     for path in sorted(folder.glob("*.c")):
         hand = path.with_suffix(".cu")
         key = f"{group}/{path.stem}"
         text = read(path)
-        items.append(Item(key, group, key, text, partial(_load, path), read(hand) if hand.is_file() else ""))
+        load = partial(_load, Path(f"{key}.c"), text) if packaged else partial(_load, path, None)
+        items.append(Item(key, group, key, text, load, read(hand) if hand.is_file() else ""))
     return tuple(items)
 
 
@@ -58,5 +59,5 @@ def read(path: Path) -> str:
         ) from None
 
 
-def _load(path: Path) -> Task:
-    return load_task(path)
+def _load(path: Path, text: str | None) -> Task:
+    return load_task(path, source=text)

@@ -19,7 +19,7 @@ _GROUPS = {"unseen_family": UNSEEN, "held_out_member": HELD_OUT}
 
 def handed() -> Suite:
     """The C files that come with the package."""
-    return Suite("handed", c_items(HANDED, "handed"))
+    return Suite("handed", c_items(HANDED, "handed", packaged=True))
 
 
 def held_out() -> Suite:
