@@ -111,6 +111,29 @@ def test_other_settings_under_one_name_are_refused(cli: Run, suite: Path, tmp_pa
     assert "--out e-2" in err
 
 
+def test_a_kernelbench_folder_is_run_and_reported_by_levels(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All twenty files through the graph; that modules are verified for real is tested with the verifier."""
+
+    async def as_it_is(task: Any, verifier: Any) -> Any:
+        return task
+
+    monkeypatch.setattr(compose, "prepared", as_it_is)
+    folder = Path(__file__).parents[1] / "cases" / "kernelbench"
+    code = "```python\n# {} {}\nimport torch\nclass ModelNew(torch.nn.Module):\n    pass\n```\n"
+    policy = script(tmp_path, code.format("wrong", "wrong"), code.format("correct", "correct"))
+    run = ("run", "--suite", folder, "--policy", policy, "--n", 1, "--turns", 2, "--seeds", 1, "--out", "kb")
+    code_, out, err = cli(*run, "--json")
+    assert code_ == 0, err
+    told = json.loads(out)
+    assert {g: e["tasks"] for g, e in told["estimates"].items()} == {"level1": 16, "level2": 4}
+    assert {e["pass_at"]["1"]["value"] for e in told["estimates"].values()} == {1.0}
+    text = cli("report", "kb")[1]
+    assert "level1: 16 tasks" in text
+    assert "level2: 4 tasks" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

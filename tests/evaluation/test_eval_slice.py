@@ -33,7 +33,7 @@ def environment(home: Path) -> dict[str, str]:
 
 def evaluate(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=240, check=False
+        command(*arguments), cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=290, check=False
     )
 
 
@@ -136,3 +136,17 @@ def test_a_babeltower_file_is_run_and_reported(tmp_path: Path) -> None:
         if line.startswith("  ") and " elements " in line
     }
     assert sizes["its elements"] <= 4 < 100 < sizes["our elements"]
+
+
+@pytest.mark.slow
+def test_a_pytorch_module_is_verified_for_real(tmp_path: Path) -> None:
+    folder = ROOT / "tests" / "cases" / "kernelbench"
+    run = ("run", "--suite", folder, "--policy", "variants", "--turns", "1", "--limit", "1", "--json")
+    done = evaluate(tmp_path, *run)
+    assert done.returncode == 0, done.stderr
+    told: Any = json.loads(done.stdout)
+    (task,) = told["evaluation"]["tasks"]
+    assert task["key"] == "level1/1_ReLU"
+    assert [o["correct"] for o in task["outcomes"]] == [True]
+    assert task["outcomes"][0]["cases"] > 1
+    assert "Limited to 1 of the suite's 20 tasks" in " ".join(told["evaluation"]["notes"])

@@ -17,6 +17,7 @@ from training.evaluation.suites.find import find_suite
 from training.evaluation.suites.own import HANDED, HELD_OUT, UNSEEN
 from training.splits import UNSEEN_FAMILIES, split_of
 
+KERNELBENCH = Path(__file__).parents[1] / "cases" / "kernelbench"
 BABELTOWER = Path(__file__).parents[1] / "cases" / "babeltower" / "four.jsonl"
 
 
@@ -147,6 +148,25 @@ def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
     path.write_text(BABELTOWER.read_text().splitlines()[0] + "\n" + BABELTOWER.read_text())
     with pytest.raises(UsageError, match="comes twice"):
         find_suite(str(path))
+
+
+def test_a_kernelbench_folder_is_a_suite_with_its_levels_apart() -> None:
+    suite = find_suite(str(KERNELBENCH))
+    assert Counter(i.group for i in suite.items) == {"level1": 16, "level2": 4}
+    assert [i.key for i in suite.items[:3]] == ["level1/1_ReLU", "level1/2_Sigmoid", "level1/3_LeakyReLU"]
+    assert [i.key for i in suite.items][9] == "level1/10_Softmax"
+    tasks = [item.load() for item in suite.items]
+    assert all(t.mode == "module" and t.module is not None for t in tasks)
+    assert len({t.digest for t in tasks}) == 20
+
+
+def test_a_python_file_that_is_no_module_is_refused_as_a_task(tmp_path: Path) -> None:
+    shutil.copy(KERNELBENCH / "level1" / "1_ReLU.py", tmp_path)
+    (tmp_path / "2_broken.py").write_text("def (:\n")
+    good, bad = find_suite(str(tmp_path)).items
+    assert good.load().name == "Model"
+    with pytest.raises(InputRefused, match="not Python"):
+        bad.load()
 
 
 def test_a_suite_of_nothing_is_limited_to_nothing() -> None:

@@ -27,6 +27,7 @@ MADE_BY = "Made by `cudaperf eval report`; what the figures mean is in docs/eval
 _MOST_REFUSED = 40
 _KINDS: dict[Kind, str] = {
     "c": "speed@1 against C",
+    "torch": "speed@1 against PyTorch",
     "naive": "speed@1 against naive",
     "limit": "of the limit, correct ones",
 }
@@ -57,8 +58,8 @@ def side_by_side(evaluations: Sequence[Evaluation], config: EstimateConfig | Non
         if rows:
             tables.append(Table(head, rows, group))
     text = (
-        "Against the fastest of the C's builds, naive CUDA and the speed of light, where they were timed; against the "
-        "last, the mean of the correct trajectories with their count.",
+        "Against the fastest of the C's builds, eager PyTorch, naive CUDA and the speed of light, where they were "
+        "timed; against the last, the mean of the correct trajectories with their count.",
     )
     timed = any("headroom closed" in table.head for table in tables)
     yield Section("Side by side", 2, text if timed else (), tuple(tables))

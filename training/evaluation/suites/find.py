@@ -11,7 +11,10 @@ from training.evaluation.suites.folder import c_suite
 from training.evaluation.suites.own import handed, held_out, own_c
 
 OWN = {"own-c": own_c, "held-out": held_out, "handed": handed}
-_FORMS = f"{', '.join(OWN)}, a folder of .c files (with .cu files beside them), or a .jsonl file of BabelTower"
+_FORMS = (
+    f"{', '.join(OWN)}, a folder of .c files (with .cu files beside them), a folder of PyTorch modules (KernelBench), "
+    "or a .jsonl file of BabelTower"
+)
 
 
 def find_suite(name: str) -> Suite:
@@ -33,5 +36,11 @@ def find_suite(name: str) -> Suite:
 
 def _from(path: Path) -> Suite | None:
     if path.is_dir():
-        return c_suite(path)
+        suite = c_suite(path)
+        # Imported where it is needed: a suite of C files needs nothing of PyTorch.
+        if not suite.items and any(path.rglob("*.py")):
+            from training.evaluation.suites.modules import module_suite
+
+            return module_suite(path)
+        return suite
     return babeltower_suite(path) if path.suffix in (".jsonl", ".ndjson") else None
