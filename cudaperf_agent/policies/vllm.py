@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,10 @@ class VllmPolicy:
             raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
         self._adapter = folder
         self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+
+    def use_sampling(self, sampling: SamplingConfig) -> None:
+        """From the next request on, draw like this."""
+        self._config = replace(self._config, sampling=sampling)
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers, drawn beside those of every other trajectory.

@@ -51,7 +51,9 @@ def written_anew(family: Family, seed: int) -> Written:
 def _constant(found: re.Match[str], rng: random.Random) -> str:
     if rng.random() < 0.4 or "e" in found[1]:
         return found[0]
-    return f"{rng.randint(0, 3)}.{rng.choice(('5', '25', '1', '75', '125', '2', '05', str(rng.randint(1, 99))))}{found[2]}"
+    return (
+        f"{rng.randint(0, 3)}.{rng.choice(('5', '25', '1', '75', '125', '2', '05', str(rng.randint(1, 99))))}{found[2]}"
+    )
 
 
 def _retyped(source: str, rng: random.Random) -> str:

@@ -16,6 +16,10 @@ _RANGES = {"float": ("-1..1", "-10..10", "-2..2", "0..1", "-100..100", "0.1..5")
            "unsigned char": ("0..255",), "short": ("-20..20", "0..15")}  # fmt: skip
 
 
+_NARROW = 0.25
+"""Share of the inputs of integer programs that have a narrower type."""
+
+
 @dataclass(slots=True)
 class _Parameter:
     text: str
@@ -82,7 +86,9 @@ class Draft:
             more: Words between the extent and the range.
         """
         name = self.names.pick(words.INPUTS if role in ("in", "index") else words.OUTPUTS)
-        kind = kind or self.kind
+        if kind is None:
+            narrow = self.kind == "int" and role == "in" and self.rng.random() < _NARROW
+            kind = self.rng.choice(("unsigned char", "short")) if narrow else self.kind
         const = "const " if role in ("in", "index") else ""
         pointer = f" {name}{shape}" if shape else f" *{name}" if self.rng.random() < 0.93 else f" *restrict {name}"
         if limits is None:

@@ -73,7 +73,9 @@ class Expressions:
             return Text(str(rng.choice((1, 2, 3, 4, 5, 7, 8, 10, 16, 20))))
         if rng.random() < 0.3:
             return Text(str(rng.choice((1, 2, 3, 4, 5))))
-        digits = rng.choice(("0.5", "0.25", "2.0", "1.5", "0.1", "0.75", "3.0", "0.125", "1.25", "0.333", "0.01", "4.0"))
+        digits = rng.choice(
+            ("0.5", "0.25", "2.0", "1.5", "0.1", "0.75", "3.0", "0.125", "1.25", "0.333", "0.01", "4.0")
+        )
         if rng.random() < 0.25:
             digits = f"{rng.randint(0, 3)}.{rng.randint(1, 999)}"
         return Text(digits + self.suffix)

@@ -172,7 +172,9 @@ def pairs(d: Draft) -> list[Node]:
     y = d.array("out", n, "int" if way == "count" else None)
     if way == "count":
         cut = d.scalar() if rng.random() < 0.6 else d.expressions.constant().text
-        update: Node = (f"if ({square} < {cut})", [f"{acc}++;"]) if rng.random() < 0.6 else f"{acc} += {square} < {cut};"
+        update: Node = (
+            (f"if ({square} < {cut})", [f"{acc}++;"]) if rng.random() < 0.6 else f"{acc} += {square} < {cut};"
+        )
         kind: str = "int"
     else:
         term = d.draw([*gaps, *([f"{weight}[{j}]"] if weight else [])], 2).text

@@ -21,8 +21,11 @@ def elementwise(d: Draft) -> list[Node]:
         body.append(f"{const}{d.kind} {name} = {d.draw(atoms).text};")
         atoms = [name, *atoms] if rng.random() < 0.6 else [name, *[a for a in atoms if not a.startswith(name)][:2]]
     if rng.random() < 0.25:
-        body += _repeated(d, atoms)
-        atoms = [body[-2].split()[1] if isinstance(body[-2], str) else atoms[0]]
+        repeated = _repeated(d, atoms)
+        body += repeated
+        # The last statement before the loop declares what the loop changes, the first one the count, if it is kept.
+        declared = [str(node).split()[1] for node in repeated[:-1]]
+        atoms = declared if len(declared) > 1 and rng.random() < 0.7 else declared[-1:]
     outs = rng.choice((1, 1, 1, 2))
     for _ in range(outs):
         if rng.random() < 0.25:
@@ -49,6 +52,12 @@ def _repeated(d: Draft, atoms: list[str]) -> list[Node]:
     rng = d.rng
     name, k = d.local(), d.counter(2)
     times = d.constant(rng.choice((2, 3, 4, 6, 8, 10, 16)))
+    if rng.random() < 0.3 and d.kind != "unsigned":
+        test = d.expressions.test([name, *atoms[:1]]).text
+        half = f"0.5{d.expressions.suffix} * " if d.expressions.real else ""
+        change = f"{name} = {half}({d.draw([name, *atoms[:1]], 1).text})" + ("" if half else " % 100") + ";"
+        loop: Node = (f"while ({k} < {times} && {test})", [change, rng.choice((f"{k}++;", f"++{k};"))])
+        return [f"int {k} = 0;", f"{d.kind} {name} = {rng.choice(atoms)};", loop]
     if d.kind in ("float", "double"):
         step = f"{name} = {d.draw([name, *atoms[:2]], 1).text} * 0.5{d.expressions.suffix};"
     elif d.kind == "int":
@@ -205,7 +214,7 @@ def _summed(d: Draft, atoms: list[str]) -> str:
             c = d.expressions.constant().text
             term = f"{c} * {atom}" if d.rng.random() < 0.7 else f"{atom} * {c}"
         if d.kind == "unsigned":
-            text += term if not number else f" {d.rng.choice('+^')} {term}" if False else f" + {term}"
+            text += term if not number else f" + {term}"
         else:
             text += term if not number else f" {d.rng.choice('++-')} {term}"
     if d.rng.random() < 0.3:
@@ -266,10 +275,12 @@ def window(d: Draft) -> list[Node]:
         inner.append(update)
     start = d.cell(x, i, j, cols) if way == "extreme" else "0"
     end = f"{r} + 1" if rng.random() < 0.2 else None
+
     def span(v: str, body: list[Node]) -> Node:
         if end:
             return d.loop(v, f"-{r}", end, body)
         return (f"for (int {v} = -{r}; {v} <= {r}; {v}++)", body)
+
     body: list[Node] = [f"{d.kind} {acc} = {start};", span(a, [span(b, inner)])]
     final = d.draw([acc, d.cell(x, i, j, cols)], 1).text if rng.random() < 0.4 else acc
     if way == "sum" and rng.random() < 0.4:

@@ -21,7 +21,7 @@ from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.errors import ConfigError, CudaPerfError
 from cudaperf_agent.policies.base import Attempt
 from cudaperf_agent.policies.prompts import PromptConfig, build_messages
-from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.model import Role, Task
 from training.sft.repairs import draw_written, feedback_on, read_attempts
 
 RowKind = Literal["task", "repair", "improve"]
@@ -36,6 +36,7 @@ class RowsConfig:
         families: Share of programs that are members of families, written anew; the others are random.
         second: Share of programs with a second row, of another strategy.
         improve: Share of programs that give a row of kind ``improve`` as well.
+        twins: Copies of each row of kind ``task`` with other names throughout.
         repeats: Rows of each kept attempt: with other strategies as answer and at other turns.
         uncommented: Share of programs whose ``cudaperf:`` comment is left out, where the C alone says enough.
         longest: Characters of an answer at most; longer variants are not drawn.
@@ -47,6 +48,7 @@ class RowsConfig:
     families: float = 0.42
     second: float = 0.35
     improve: float = 0.06
+    twins: int = 1
     repeats: int = 2
     uncommented: float = 0.2
     longest: int = 3_000
@@ -81,7 +83,6 @@ class Row:
 
 def rows_of(seed: int, config: RowsConfig) -> list[Row]:
     """The rows of one program; none where it is kept out, refused, or declined by the generator."""
-    from cudaperf_agent.codegen.variants import Variant, generate
     from cudaperf_agent.tasks.parse import load_task
 
     rng = random.Random(f"rows {seed}")
@@ -92,31 +93,67 @@ def rows_of(seed: int, config: RowsConfig) -> list[Row]:
         task = load_task(source=written.source, entry=written.entry)
         if rng.random() < config.uncommented:
             task = _uncommented(task)
-        variants = [v for v in generate(task).variants if len(v.source) <= config.longest]
+        drawn = _drawn(task, rng, config)
+        first = next(drawn, None)
+        if first is None:
+            return []
+        rows = [_row("task", written.made_by, first.strategy, task, (), first.source)]
+        twice, improved = rng.random() < config.second, rng.random() < config.improve
+        other = next(drawn, None) if twice or improved else None
     except CudaPerfError:
         return []
-    if not variants:
-        return []
-    weights = [1 / (k + 1) ** config.steepness for k in range(len(variants))]
-
-    def drawn(among: Sequence[Variant]) -> Variant:
-        return rng.choices(among, [weights[variants.index(v)] for v in among])[0]
-
-    first = drawn(variants)
-    rows = [_row("task", written.made_by, first.strategy, task, (), first.source)]
-    others = [v for v in variants if v is not first]
-    if others and rng.random() < config.second:
-        other = drawn(others)
+    if other is not None and twice:
         rows.append(_row("task", written.made_by, other.strategy, task, (), other.source))
-    if len(variants) > 1 and rng.random() < config.improve:
-        worse = rng.randrange(1, len(variants))
-        better = variants[rng.randrange(worse)]
+    if other is not None and improved:
+        better, worse = sorted((first, other), key=lambda one: one.place)
         cases = _cases(task)
         verdict = Verdict(Status.CORRECT, passed=cases, total=cases)
-        source = variants[worse].source
-        past = Attempt(_turn(rng), source, verdict, feedback_on(source, task.name, verdict))
+        past = Attempt(_turn(rng), worse.source, verdict, feedback_on(worse.source, task.name, verdict))
         rows.append(_row("improve", written.made_by, better.strategy, task, (past,), better.source))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A variant: its strategy, its place among the generator's, the likely fastest first, and its source."""
+
+    strategy: str
+    place: int
+    source: str
+
+
+def _drawn(task: Task, rng: random.Random, config: RowsConfig) -> Iterator[_Drawn]:
+    """Variants in a random order, each made only when it is asked for: making all takes most of the time."""
+    from cudaperf_agent.codegen.emit import Emitter, NotApplicable
+    from cudaperf_agent.codegen.plan import make_plan
+    from cudaperf_agent.codegen.steps import Declined
+    from cudaperf_agent.codegen.strategy import NAIVE
+    from cudaperf_agent.codegen.variants import STRATEGIES
+    from cudaperf_agent.tasks import ir
+    from cudaperf_agent.tasks.lower import lower_task
+
+    module = lower_task(task)
+    if isinstance(module, ir.Unlowered):
+        return
+    try:
+        plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
+    except Declined:
+        return
+    left = list(enumerate((*STRATEGIES, NAIVE)))
+    seen: set[str] = set()
+    while left:
+        weights = [1 / (place + 1) ** config.steepness for place, _ in left]
+        chosen = rng.choices(left, weights)[0]
+        left.remove(chosen)
+        place, strategy = chosen
+        try:
+            source = Emitter(task, plan, strategy).source()
+        except (NotApplicable, Declined):
+            continue
+        code = source.split("\n", 1)[1]
+        if len(source) <= config.longest and code not in seen and _sound(task, strategy.name):
+            seen.add(code)
+            yield _Drawn(strategy.name, place, source)
 
 
 def repair_rows(attempt: dict[str, Any], config: RowsConfig) -> list[Row]:
@@ -128,7 +165,7 @@ def repair_rows(attempt: dict[str, Any], config: RowsConfig) -> list[Row]:
     correct = attempt["status"] == Status.CORRECT
     try:
         task = load_task(source=attempt["c"], entry=attempt["entry"])
-        variants = [v for v in generate(task).variants if len(v.source) <= config.longest]
+        variants = [v for v in generate(task).variants if len(v.source) <= config.longest and _sound(task, v.strategy)]
     except CudaPerfError:
         return []
     verdict = Verdict(Status(attempt["status"]), passed=attempt["passed"], total=attempt["total"])
@@ -154,7 +191,7 @@ def build_rows(
     kept = list(attempts)
     if workers <= 1:
         for seed in tried:
-            yield from rows_of(seed, config)
+            yield from with_twins(rows_of(seed, config), config)
         for attempt in kept:
             yield from repair_rows(attempt, config)
         return
@@ -165,6 +202,18 @@ def build_rows(
             yield from rows
         for rows in pool.map(_repair_rows, [(a, config) for a in kept], chunksize=20):
             yield from rows
+
+
+def with_twins(rows: Iterable[Row], config: RowsConfig) -> Iterator[Row]:
+    """Each row, and after it its twins."""
+    from training.sft.twins import renamed
+
+    for row in rows:
+        yield row
+        for number in range(config.twins):
+            twin = renamed(row, number)
+            if twin is not None:
+                yield twin
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> int:
@@ -202,6 +251,14 @@ def _row(kind: RowKind, made_by: str, strategy: str, task: Task, history: Sequen
     return Row(kind, made_by, strategy, system.content, user.content, answer_text(source))
 
 
+def _sound(task: Task, strategy: str) -> bool:
+    """Whether the checkers agree with the generator on this strategy.
+
+    With a warp per row, every lane reads an element that one lane then writes; a shuffle orders no memory accesses.
+    """
+    return not strategy.startswith("warp_rows") or all(p.role is not Role.INOUT for p in task.buffers)
+
+
 def _uncommented(task: Task) -> Task:
     """The task without its comment, where everything that the comment said of extents follows from the C too."""
     from cudaperf_agent.tasks.parse import load_task
@@ -228,7 +285,7 @@ def _turn(rng: random.Random) -> int:
 
 
 def _rows_of(job: tuple[int, RowsConfig]) -> list[Row]:
-    return rows_of(*job)
+    return list(with_twins(rows_of(*job), job[1]))
 
 
 def _repair_rows(job: tuple[dict[str, Any], RowsConfig]) -> list[Row]:

@@ -44,7 +44,20 @@ NOUNS = (
 )  # fmt: skip
 HELPERS = ("clampv", "pick_one", "bump", "curve", "adjust1", "squared", "soft", "kernel_fn", "half_of", "eval_one")
 MACROS = ("SQR", "BLEND", "NEAR", "SCALE_BY", "PICK", "DIFF2", "WRAP_UP", "LERP")
-CONSTANTS = ("RADIUS", "TAPS", "STEPS", "DIM", "ORDER", "WIDTH0", "BLOCK", "CHANNELS", "ROUNDS", "BAND", "FACTOR", "SPAN")
+CONSTANTS = (
+    "RADIUS",
+    "TAPS",
+    "STEPS",
+    "DIM",
+    "ORDER",
+    "WIDTH0",
+    "BLOCK",
+    "CHANNELS",
+    "ROUNDS",
+    "BAND",
+    "FACTOR",
+    "SPAN",
+)
 RESERVED = frozenset(
     "in out inout ascending entry setup stdin odd NULL EOF main printf "
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
