@@ -88,12 +88,61 @@ def export(
         Path | None, typer.Option(help="Folder for the Parquet files; where left out, the one that `ranker` reads.")
     ] = None,
 ) -> int:
-    """Join what was built with what was measured, as Parquet."""
+    """Join what was built with what was measured, as Parquet; the hand-written kernels in a file of their own."""
     from training.dataset.build import read_lines
-    from training.dataset.export import DATA, measured_rows, write_export
+    from training.dataset.export import DATA, measured_rows, write_export, write_transfer
+    from training.dataset.transfer import is_hand_written
 
-    for path in write_export(list(read_lines(built)), measured_rows(measured), out or DATA):
+    rows = measured_rows(measured)
+    by_hand = [row for row in rows if is_hand_written(row["task"])]
+    paths = [write_transfer(by_hand, out or DATA)] if by_hand else []
+    if len(by_hand) < len(rows) or not rows:
+        paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
+    for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+@app.command()
+def pool(
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of variants.parquet and tasks.parquet; by default the checkout's.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default the pool of the package.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Make the pool of few-shot examples from the training split; each kernel must pass the emulator's hidden cases."""
+    import asyncio
+
+    from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.policies.examples import SHIPPED
+    from cudaperf_agent.tasks.prepare import prepare
+    from training.dataset.export import DATA
+    from training.dataset.pool import Worked, pool_lines, worked_examples
+    from training.dataset.table import read_rows
+
+    folder, path = data or DATA, out or SHIPPED
+    found = worked_examples(read_rows(folder / "variants.parquet"), read_rows(folder / "tasks.parquet"))
+
+    async def made() -> list[str]:
+        verifier = Verifier(gpu=None)
+
+        async def passes(worked: Worked) -> bool:
+            task = await prepare(worked.c_task)
+            verdicts = [await verifier.test(task, worked.source, hidden=hidden) for hidden in (False, True)]
+            return all(verdict.correct for verdict in verdicts)
+
+        try:
+            return await pool_lines(found, passes, say=say)
+        finally:
+            await verifier.aclose()
+
+    lines = asyncio.run(made())
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    if as_json:
+        put_json({"examples": len(lines), "path": str(path)})
+    else:
+        put(f"{path}: {len(lines)} examples")
     return 0
 
 
