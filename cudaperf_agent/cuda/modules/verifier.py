@@ -26,6 +26,7 @@ from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
+from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.modules.cases import module_cases
 
@@ -185,6 +186,7 @@ class ModuleVerifier:
             task,
             suite.suite,
             run,
+            _expect_nothing_larger,
             repeat_seconds=place.config.repeat_seconds,
             suppress=suppress,
             counted=on_emulator,
@@ -243,3 +245,8 @@ def _combined(real: Verdict, emulated: Verdict) -> Verdict:
     if declined or emulated.status in (Status.MEMORY_ERROR, Status.CHEAT):
         return emulated
     return replace(real, reports=emulated.reports)
+
+
+async def _expect_nothing_larger(cases: Sequence[Case]) -> Sequence[Expected]:
+    """Modules have no larger cases than the suite's."""
+    return ()
