@@ -41,7 +41,7 @@ async def try_candidate(
     task: Task,
     suite: Suite,
     run: Run,
-    expect: Expect,
+    expect: Expect | None = None,
     *,
     repeat_seconds: float | None,
     suppress: bool,
@@ -53,7 +53,7 @@ async def try_candidate(
         task: The task.
         suite: Its cases.
         run: Runs them.
-        expect: Asked for larger cases, where the suite's are too small to tell.
+        expect: Asked for larger cases, where the suite's are too small to tell; without it none are tried.
         repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
@@ -147,7 +147,7 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     return sorted(found, key=_elements)
 
 
-async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect) -> str | None:
+async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect | None) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
     One that never gets wide beside the widest is not asked about: bookkeeping, or the corner of an iteration space,
@@ -165,7 +165,7 @@ async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expe
         without = await run(cases, RunPlan(SECOND_POISON, suppress=kernel))
         (idle if judge(task, cases, expected, without).correct else needed).append(kernel)
     for kernel in idle:
-        if not await _needed_when_large(task, suite, kernel, needed, run, expect):
+        if expect is None or not await _needed_when_large(task, suite, kernel, needed, run, expect):
             return kernel
     return None
 
