@@ -90,9 +90,10 @@ class KernelWriter:
         self.name = name
         self.main = main
         self.everything = written
+        self.taken = tuple(taken)
         self.writes: list[Buffer] = []
         self.evaluator = Evaluator(main, written)
-        for reserved in taken:
+        for reserved in self.taken:
             self.evaluator.reserve(reserved)
 
     def write(self, kernel: Kernel) -> None:
@@ -107,16 +108,33 @@ class KernelWriter:
             else:
                 self._shared_rows(kernel)
         elif isinstance(kernel, TileKernel):
-            from cudaperf_agent.codegen.modules.emit_product import write_product
-
             self._hide(kernel.sinks)
-            write_product(self, kernel)
+            self._product(kernel)
         elif isinstance(kernel, PartialKernel):
             self._parts(kernel)
         else:
             from cudaperf_agent.codegen.modules.emit_scan import write_scan
 
             write_scan(self, kernel)
+
+    def _product(self, kernel: TileKernel) -> None:
+        """A kernel for each size of tile; the sizes at hand decide which one is launched."""
+        from cudaperf_agent.codegen.modules.emit_product import blocks_of, write_product
+
+        hidden = self.evaluator.written
+        for number, tile in enumerate(kernel.tiles):
+            name = self.name if len(kernel.tiles) == 1 else f"{self.name}_{tile[0]}x{tile[1]}"
+            writer = KernelWriter(self.code, self.style, self.main, hidden, name, self.taken)
+            launches, self.code.launches = self.code.launches, []
+            write_product(writer, kernel, tile)
+            mine, self.code.launches = [f"    {line}" for line in self.code.launches], launches
+            if len(kernel.tiles) == 1:
+                self.code.launches += [line[4:] for line in mine]
+            elif number == 0:
+                blocks = blocks_of(writer, kernel, tile)
+                self.code.launches += [f"    if ({blocks} >= {kernel.enough}) {{", *mine, "    } else {"]
+            else:
+                self.code.launches += [*mine, "    }"]
 
     def _hide(self, sinks: Sequence[Sink]) -> None:
         """What the kernel writes is computed in it, not read."""

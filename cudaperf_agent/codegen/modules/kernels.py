@@ -105,13 +105,16 @@ class TileKernel:
         contraction: The product.
         variables: Index of one of its elements.
         sinks: What is written.
-        tile: Rows and columns of a block, and of a thread.
+        tiles: Rows and columns of a block, and of a thread; of the first, if that makes `enough` blocks, else of the
+            second.
+        enough: How many blocks keep a GPU busy.
     """
 
     contraction: Contraction
     variables: Index
     sinks: list[Sink]
-    tile: tuple[int, int, int, int]
+    tiles: tuple[tuple[int, int, int, int], ...]
+    enough: int
 
 
 @dataclass(frozen=True, slots=True)

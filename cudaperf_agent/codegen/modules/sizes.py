@@ -188,7 +188,8 @@ def _divided(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
     if a is not None and b:
         return as_expr(a // b), as_expr(a % b)
     if len(bottom.terms) == 1:
-        whole, rest = [], []
+        whole: list[tuple[Monomial, int]] = []
+        rest: list[tuple[Monomial, int]] = []
         for term in top.terms:
             quotient = _exact(term, bottom.terms[0])
             (whole if quotient is not None else rest).append(quotient if quotient is not None else term)
