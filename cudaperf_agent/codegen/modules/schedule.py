@@ -419,8 +419,8 @@ class _Scheduler:
         evaluator.missing = lambda *_: "0"
         index = (*rows, *inner)
         evaluator.value(reduce.source, index, Scope(variables=frozenset(v for e in index for v in e.variables)))
-        along, across = (_contiguous(evaluator, part) for part in (inner, rows))
-        if across > along and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
+        shared, alone = (_scattered(evaluator, index, part) for part in (inner, rows))
+        if alone < shared and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
             return "thread"
         many = evaluated(reduce.count, hints) >= self.limits.many_rows
         return "warp" if length <= (self.limits.warp_row_many if many else self.limits.warp_row) else "block"
@@ -490,10 +490,18 @@ class _Scheduler:
         return False
 
 
-def _contiguous(evaluator: Evaluator, index: Index) -> int:
-    """How many reads move by one with the last variable of an index."""
-    last = next((v for e in reversed(index) for v in e.variables), None)
-    return sum(step_of(address, last) == 1 for _, address in evaluator.addresses) if last is not None else 0
+def _scattered(evaluator: Evaluator, index: Index, part: Index) -> int:
+    """How many reads are far apart for neighbours in the last variable of `part`, which is a part of `index`."""
+    last = next((v for e in reversed(part) for v in e.variables), None)
+    if last is None:
+        return 0
+    loops = frozenset(v for e in index for v in e.variables)
+    found = 0
+    for _, address in evaluator.addresses:
+        step = step_of(address, last)
+        looked_up = bool(address.variables - loops)
+        found += step != 1 and (step != 0 or looked_up)
+    return found
 
 
 def _unused(label: str, known: set[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,7 @@ def _normal(pairs: Iterable[tuple[Monomial, int]]) -> Expr:
     return Expr(tuple(sorted(found.items(), key=lambda t: ([_order(a) for a in t[0]], t[1]))))
 
 
+@lru_cache(maxsize=1 << 16)
 def _order(atom: Atom) -> tuple[int, str]:
     """Sizes first, so that strides read ``n * i``."""
     kinds: Mapping[type, int] = {Size: 0, Var: 1, Quotient: 2, Remainder: 3}
