@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cudaperf_agent.codegen.modules.evaluate import INDENT, Evaluator, Scope, literal, value_type
 from cudaperf_agent.codegen.modules.kernels import (
+    SKINNY,
     Kernel,
     MapKernel,
     PartialKernel,
@@ -121,20 +122,25 @@ class KernelWriter:
         """A kernel for each size of tile; the sizes at hand decide which one is launched."""
         from cudaperf_agent.codegen.modules.emit_product import blocks_of, write_product
 
-        hidden = self.evaluator.written
-        for number, tile in enumerate(kernel.tiles):
-            name = self.name if len(kernel.tiles) == 1 else f"{self.name}_{tile[0]}x{tile[1]}"
-            writer = KernelWriter(self.code, self.style, self.main, hidden, name, self.taken)
+        hidden, rows = self.evaluator.written, kernel.contraction.shape[-2]
+        choices = [(SKINNY, f"{self.host(rows)} <= {kernel.few}")]
+        if len(kernel.tiles) > 1:
+            choices.append((kernel.tiles[0], f"{blocks_of(self, kernel, kernel.tiles[0])} >= {kernel.enough}"))
+        choices.append((kernel.tiles[-1], ""))
+        if rows.constant is not None:
+            choices = choices[:1] if rows.constant <= kernel.few else choices[1:]
+        for number, (tile, condition) in enumerate(choices):
             launches, self.code.launches = self.code.launches, []
+            writer = KernelWriter(
+                self.code, self.style, self.main, hidden, f"{self.name}_{tile[0]}x{tile[1]}", self.taken
+            )
             write_product(writer, kernel, tile)
-            mine, self.code.launches = [f"    {line}" for line in self.code.launches], launches
-            if len(kernel.tiles) == 1:
-                self.code.launches += [line[4:] for line in mine]
-            elif number == 0:
-                blocks = blocks_of(writer, kernel, tile)
-                self.code.launches += [f"    if ({blocks} >= {kernel.enough}) {{", *mine, "    } else {"]
-            else:
-                self.code.launches += [*mine, "    }"]
+            mine, self.code.launches = self.code.launches, launches
+            if len(choices) > 1:
+                last = number + 1 == len(choices)
+                head = "    } else {" if last else f"    {'} else ' if number else ''}if ({condition}) {{"
+                mine = [head, *(f"    {line}" for line in mine), *(["    }"] if last else [])]
+            self.code.launches += mine
 
     def _hide(self, sinks: Sequence[Sink]) -> None:
         """What the kernel writes is computed in it, not read."""

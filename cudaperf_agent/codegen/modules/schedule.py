@@ -67,6 +67,7 @@ class Thresholds:
         wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
         narrow_row: Up to this length it has at most 128.
         enough_blocks: So many keep a GPU busy with matrix products.
+        skinny_rows: A matrix product with at most so many rows has tiles of its own.
         cheap: A producer of a matrix product costing more than this is written to memory first.
     """
 
@@ -82,6 +83,7 @@ class Thresholds:
     many_rows: int = 8192
     narrow_row: int = 1024
     enough_blocks: int = 120
+    skinny_rows: int = 16
     wide_row: int = 4096
     widest_row: int = 8192
     cheap: int = 6
@@ -345,7 +347,8 @@ class _Scheduler:
         sinks = [Sink(tensor, buffer, sink)]
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
-            return TileKernel(reduce, rows, sinks, self._tiles(reduce, self.style.tile), self.limits.enough_blocks)
+            limits, tiles = self.limits, self._tiles(reduce, self.style.tile)
+            return TileKernel(reduce, rows, sinks, tiles, limits.enough_blocks, limits.skinny_rows)
         levels: list[list[tuple[Reduce, Index]]] = [[(reduce, rows)]]
         return RowKernel(reduce.shape, rows, reduce.reduced, inner, levels, sinks, [], "thread", self.style.block)
 
