@@ -66,15 +66,16 @@ def test_the_loader_is_put_in_behind_docstring_and_future_imports() -> None:
 
 
 def test_a_loader_of_its_own_is_left_alone() -> None:
-    text = f"import torch\ndef load_cuda(s):\n    return None\ndef launch(*a):\n    return None\nk = load_cuda('')\n{CLASS}"
+    own = "def load_cuda(s):\n    return None\ndef launch(*a):\n    return None\n"
+    text = f"import torch\n{own}k = load_cuda('')\n{CLASS}"
     assert with_loader(text) == text
 
 
-HARMLESS = f"""import math
+HARMLESS = """import math
 import torch
 import torch.nn.functional as F
 from torch import nn
-k = load_cuda("__global__ void k() {{}}")
+k = load_cuda("__global__ void k() {}")
 
 class ModelNew(nn.Module):
     def __init__(self, a):

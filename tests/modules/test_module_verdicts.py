@@ -96,7 +96,7 @@ async def test_a_missing_barrier_is_found_with_the_line_of_the_python_file(
         task, row_softmax_candidate.replace(line, "    shared[threadIdx.x] = largest;\n\n")
     )
     assert verdict.status is Status.MEMORY_ERROR
-    assert verdict.reports[0].kind == "race"
+    assert verdict.reports[0].kind in ("race", "uninit-read")
     text = row_softmax_candidate.splitlines()
     assert "shared[threadIdx.x" in text[(verdict.reports[0].line or 0) - 1]
 
@@ -170,3 +170,66 @@ async def test_sizes_that_the_module_fixes_stay_as_they_are(module_bench: Module
     changing = {place for d in module.dimensions for place in d.places}
     assert changing == {(0, 0), (0, 1)}
     assert {s.name for s in module.state} == {"up.weight", "up.bias", "down.weight", "gain"}
+
+
+LIBRARY = '''import torch
+from torch import nn
+
+CUDA_SOURCE = r"""
+#include <cuda_runtime.h>
+
+__global__ void relu_bias(const float *x, const float *bias, float *out, long long n, long long width) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) out[i] = fmaxf(x[i] + bias[i % width], 0.0f);
+}
+
+extern "C" int run(const float *x, const float *bias, float *out, long long n, long long width, cudaStream_t stream) {
+    if (n > 0) relu_bias<<<(n + 255) / 256, 256, 0, stream>>>(x, bias, out, n, width);
+    return cudaGetLastError();
+}
+"""
+kernels = load_cuda(CUDA_SOURCE)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(24, 40)
+
+    def forward(self, x):
+        product = torch.mm(x.view(-1, 24), self.layer.weight.t()).view(*x.shape[:-1], 40)
+        out = torch.empty_like(product)
+        launch(kernels.run, product, self.layer.bias, out, out.numel(), 40)
+        return {"hidden": out, "shape": (x.shape[0] * torch.ones(1, dtype=torch.int64, device=x.device),)}
+'''
+LAYER = """import torch
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(24, 40)
+    def forward(self, x):
+        hidden = torch.relu(self.layer(x.contiguous().view(-1, 24)).view(*x.shape[:-1], 40))
+        return {"hidden": hidden, "shape": (torch.tensor([x.shape[0]], device=x.device),)}
+"""
+
+
+async def test_libraries_where_they_are_allowed_and_results_that_are_nested(
+    module_bench: ModuleBench, tmp_path: Path
+) -> None:
+    file = tmp_path / "layer.py"
+    file.write_text(LAYER)
+    options = {"class_name": "Layer", "inputs": "f32[6,24]"}
+    allowed = await module_bench.described(file, mode="libraries-allowed", **options)
+    assert allowed.module is not None
+    assert [o.name for o in allowed.module.outputs] == ["output.hidden", "output.shape[0]"]
+    # `view` of an input that is not contiguous fails as it would in torch; only the module takes those.
+    strided = await module_bench.verifier.test(allowed, LIBRARY)
+    assert strided.status is Status.CRASH
+    assert "spaced" in strided.message
+    right = LIBRARY.replace("x.view(-1, 24)", "x.reshape(-1, 24)")
+    verdict = await module_bench.verifier.test(allowed, right)
+    assert verdict.correct, verdict.message
+    pure = await module_bench.described(file, **options)
+    forbidden = await module_bench.verifier.test(pure, right)
+    assert forbidden.status is Status.CHEAT
+    assert "mm" in forbidden.message
