@@ -9,8 +9,8 @@ from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, P
 
 TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
 """Tiles of matrix products, the largest first."""
-SKINNY = (4, 128, 4, 4)
-"""The tile of products that have few rows."""
+SKINNY, SKINNY_DEPTH = (4, 128, 4, 4), 8
+"""The tile of products that have few rows, and how deep it goes at once: one warp has to fetch all of it."""
 
 
 @dataclass(frozen=True, slots=True)
