@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.codegen.modules.emit import KernelWriter
 
 LANES = 32
+SUMMED = 32  # elements of a part of a sum that one thread makes alone
 OPERATORS = {"sum": "Sum", "prod": "Product", "max": "Larger", "min": "Smaller"}
 
 
@@ -25,13 +26,25 @@ def write_thread_rows(writer: KernelWriter, kernel: RowKernel) -> None:
     by = _row_coordinates(writer, kernel, row, count, scope)
     for level in kernel.levels:
         names = [_accumulator(writer, r, scope) for r, _ in level]
+        parts = {n: evaluator.fresh(f"{n}_part") for (r, _), n in zip(level, names, strict=True) if _is_long_sum(r)}
+        for part in parts.values():
+            scope.add(f"float {part} = 0.0f;")
         body = _loops(writer, kernel.inner, scope)
         for (reduce, at), name in zip(level, names, strict=True):
             place = tuple(substituted(e, by) for e in (*at, *kernel.inner))
             value = evaluator.value(reduce.source, place, body)
             position = flattened(kernel.inner, kernel.reduced)
-            _accumulate(writer, reduce, name, value, position, body)
+            _accumulate(writer, reduce, parts.get(name, name), value, position, body)
+        last = next((e for e in reversed(kernel.inner) if e.variables), None)
+        if parts and last is not None:
+            body.add(f"if ({evaluator.text(last)} % {SUMMED} == {SUMMED - 1}) {{")
+            for name, part in parts.items():
+                body.add(f"{INDENT}{name} += {part};")
+                body.add(f"{INDENT}{part} = 0.0f;")
+            body.add("}")
         _close(writer, body, scope)
+        for name, part in parts.items():
+            scope.add(f"{name} += {part};")
         for (reduce, at), name in zip(level, names, strict=True):
             _ready(writer, reduce, tuple(substituted(e, by) for e in at), name)
     for sink in kernel.row_sinks:
@@ -42,6 +55,12 @@ def write_thread_rows(writer: KernelWriter, kernel: RowKernel) -> None:
             writer.store(sink, tuple(substituted(e, by) for e in sink.index), body)
         _close(writer, body, scope)
     writer.finish(scope, f"blocks_for({writer.host(count)}, {writer.style.block})", str(writer.style.block))
+
+
+def _is_long_sum(reduce: Reduce) -> bool:
+    """Whether one float would lose too much: then parts of the sum are summed up first."""
+    length = reduce.length.constant
+    return reduce.kind == "sum" and is_float(reduce.dtype) and (length is None or length > 2 * SUMMED)
 
 
 def _loops(writer: KernelWriter, inner: Index, scope: Scope) -> Scope:
