@@ -88,11 +88,17 @@ def export(
         Path | None, typer.Option(help="Folder for the Parquet files; where left out, the one that `ranker` reads.")
     ] = None,
 ) -> int:
-    """Join what was built with what was measured, as Parquet."""
+    """Join what was built with what was measured, as Parquet; the hand-written kernels in a file of their own."""
     from training.dataset.build import read_lines
-    from training.dataset.export import DATA, measured_rows, write_export
+    from training.dataset.export import DATA, measured_rows, write_export, write_transfer
+    from training.dataset.transfer import is_hand_written
 
-    for path in write_export(list(read_lines(built)), measured_rows(measured), out or DATA):
+    rows = measured_rows(measured)
+    by_hand = [row for row in rows if is_hand_written(row["task"])]
+    paths = [write_transfer(by_hand, out or DATA)] if by_hand else []
+    if len(by_hand) < len(rows) or not rows:
+        paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
+    for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
 

@@ -39,6 +39,7 @@ async def bench() -> AsyncIterator[Bench]:
     await made.verifier.aclose()
 
 
+@pytest.mark.slow  # all of them together
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("attempt", [a for a in module_attempts() if a.emulated], ids=lambda a: a.name)
 async def test_a_cheat_in_a_module_is_not_rewarded(attempt: ModuleAttempt, bench: Bench) -> None:

@@ -11,6 +11,7 @@ from cudaperf_agent.codegen.modules.tensors import (
     Contraction,
     Index,
     Point,
+    Position,
     Reduce,
     Tensor,
     Test,
@@ -216,8 +217,6 @@ def mean(tensor: Tensor, axes: Sequence[int], dtype: str, *, keep: bool = False,
 
 def size_value(value: Expr, dtype: str) -> Tensor:
     """A size as a number of the graph."""
-    from cudaperf_agent.codegen.modules.tensors import Position
-
     known = value.constant
     if known is not None:
         return constant(float(known) if is_float(dtype) else known, dtype)

@@ -16,10 +16,8 @@ from cudaperf_agent.codegen.modules.kernels import (
     Sink,
     Style,
     TileKernel,
-    loop_variables,
 )
 from cudaperf_agent.codegen.modules.sizes import (
-    ZERO,
     Atom,
     Expr,
     Size,
@@ -66,8 +64,11 @@ def emitted(schedule: Schedule, style: Style, main: str, written: Mapping[int, B
         prefix: Of kernel names.
     """
     code = Code()
+    program = schedule.program
+    buffers = [*program.inputs, *(b for b, _ in program.state), *written.values()]
+    taken = {b.name for b in buffers} | {s.name for s in program.sizes}
     for number, kernel in enumerate(schedule.kernels):
-        KernelWriter(code, style, main, written, f"{prefix}{_kind(kernel)}_{number}").write(kernel)
+        KernelWriter(code, style, main, written, f"{prefix}{_kind(kernel)}_{number}", taken).write(kernel)
     return code
 
 
@@ -81,7 +82,9 @@ def _kind(kernel: Kernel) -> str:
 class KernelWriter:
     """Writes one kernel and its launch."""
 
-    def __init__(self, code: Code, style: Style, main: str, written: Mapping[int, Buffer], name: str) -> None:
+    def __init__(
+        self, code: Code, style: Style, main: str, written: Mapping[int, Buffer], name: str, taken: Iterable[str] = ()
+    ) -> None:
         self.code = code
         self.style = style
         self.name = name
@@ -89,6 +92,8 @@ class KernelWriter:
         self.everything = written
         self.writes: list[Buffer] = []
         self.evaluator = Evaluator(main, written)
+        for reserved in taken:
+            self.evaluator.reserve(reserved)
 
     def write(self, kernel: Kernel) -> None:
         """Add it to the code."""
@@ -133,7 +138,7 @@ class KernelWriter:
         convert = "" if kind == value_type(buffer.dtype) else f"({kind})"
         scope.add(f"{buffer.name}[{self.evaluator.text(address)}] = {convert}{value};")
 
-    def finish(self, scope: Scope, grid: str, block: str, *, bounds: str = "", before: Iterable[str] = ()) -> None:
+    def finish(self, scope: Scope, grid: str, block: str) -> None:
         """Wrap statements into a kernel, and launch it on `grid` blocks (a host expression; none if it is zero)."""
         evaluator = self.evaluator
         written = {b.name for b in self.writes}
@@ -147,9 +152,9 @@ class KernelWriter:
             f"{'' if b.name in written else 'const '}{evaluator.storage(b.dtype)} *__restrict__ {b.name}"
             for b in buffers
         ] + [f"long long {s}" for s in sizes]
-        head = f"template <typename real>\n__global__ void {bounds}{self.name}("
+        head = f"template <typename real>\n__global__ void __launch_bounds__({block}) {self.name}("
         head += _wrapped(parameters, len(self.name)) + ")\n{"
-        self.code.kernels.append("\n".join([head, *before, *scope.lines, "}"]))
+        self.code.kernels.append("\n".join([head, *scope.lines, "}"]))
         passed = [
             f"({'' if b.name in written else 'const '}{evaluator.storage(b.dtype)} *){b.name}" for b in buffers
         ] + sizes
@@ -261,7 +266,7 @@ class KernelWriter:
         evaluator, count = self.evaluator, product(kernel.shape)
         scope = Scope()
         warp = kernel.worker == "warp"
-        block = self.style.block
+        block = kernel.threads
         row, lane = evaluator.reserve("row"), evaluator.reserve("lane" if warp else "thread")
         if warp:
             scope.add(f"const long long {row} = (long long)blockIdx.x * {block // LANES} + threadIdx.x / {LANES};")
@@ -413,6 +418,3 @@ def _wrapped(parameters: Sequence[str], indent: int) -> str:
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + piece
     return "\n    ".join(lines)
-
-
-__all__ = ["ZERO", "Code", "KernelWriter", "emitted", "loop_variables", "neutral"]

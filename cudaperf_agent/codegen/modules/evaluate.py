@@ -1,4 +1,4 @@
-"""An element of a tensor as C++ statements: producers are inlined, and each value is computed where it can be shared."""
+"""An element of a tensor as C++ statements: producers inlined, each value computed as far out as it can be."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from cudaperf_agent.codegen.modules.kernels import Schedule
 from cudaperf_agent.codegen.modules.loader import with_loader
 from cudaperf_agent.codegen.modules.prelude import prelude
 from cudaperf_agent.codegen.modules.sizes import Expr, Size, text_of
-from cudaperf_agent.codegen.modules.source_text import NEW_CLASS, Skeleton
+from cudaperf_agent.codegen.modules.source_text import Skeleton
 from cudaperf_agent.codegen.modules.tensors import Buffer, Index, Program
 
 CODES = {"float32": (0, "float"), "float16": (1, "__half"), "bfloat16": (2, "__nv_bfloat16")}
@@ -302,6 +302,3 @@ def _alone(extent: Expr) -> tuple[Size, int] | None:
         if isinstance(atom, Size):
             return atom, extent.terms[0][1]
     return None
-
-
-__all__ = ["CODES", "NEW_CLASS", "Built", "module_file"]

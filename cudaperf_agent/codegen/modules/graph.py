@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cudaperf_agent.codegen.modules.build import cast, constant
+from cudaperf_agent.codegen.modules.build import cast, constant, point, size_value
 from cudaperf_agent.codegen.modules.sizes import Expr, Size, as_expr, evaluated, product, text_of
 from cudaperf_agent.codegen.modules.tensors import SUPPORTED, Buffer, Index, Program, Tensor, View
 
@@ -161,14 +161,38 @@ class Call:
                 return value
             raise self.fail(f"{name} is a list of results")
         if isinstance(raw, dict) and "size" in raw:
-            from cudaperf_agent.codegen.modules.build import size_value
-
             return size_value(self.sizes.expr(raw["size"]), "int64")
+        if isinstance(raw, dict) and "number" in raw:
+            return self._real(ast.parse(raw["number"], mode="eval").body)
         if isinstance(raw, dict) and "float" in raw:
             return float(raw["float"])
         if isinstance(raw, bool | int | float):
             return raw
         raise self.fail(f"{name} is not a number")
+
+    def _real(self, node: ast.expr) -> Tensor:
+        """A float computed from sizes, computed again in the kernel."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return constant(float(node.value), "float32")
+        if isinstance(node, ast.Name):
+            return size_value(self.sizes.expr(node.id), "float32")
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return point("neg", self._real(node.operand), dtype="float32")
+        if isinstance(node, ast.BinOp):
+            names: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+            if type(node.op) in names:
+                return point(names[type(node.op)], self._real(node.left), self._real(node.right), dtype="float32")
+            if isinstance(node.op, ast.FloorDiv | ast.Mod):
+                return size_value(self.sizes.expr(ast.unparse(node)), "float32")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            arguments = [self._real(a) for a in node.args]
+            if node.func.id in ("ToFloat", "Float", "float") and len(arguments) == 1:
+                return arguments[0]
+            if node.func.id in ("IntTrueDiv", "FloatTrueDiv") and len(arguments) == 2:
+                return point("div", *arguments, dtype="float32")
+            if node.func.id in ("OpaqueUnaryFn_sqrt", "sqrt") and len(arguments) == 1:
+                return point("sqrt", *arguments, dtype="float32")
+        raise self.fail(f"a number computed as {ast.unparse(node)}")
 
     def tensors(self, name: str) -> list[Tensor | None]:
         """A list of tensors, some of which may be missing."""
@@ -316,16 +340,14 @@ def _lowered_node(
     if node["op"] == "getitem":
         results = values[node["args"]["0"]["node"]]
         assert isinstance(results, tuple)
-        chosen = results[node["args"]["1"]]
+        chosen: Tensor | None = results[node["args"]["1"]]
         if chosen is None:
             raise Unsupported(f"result {node['args']['1']} of {node['args']['0']['node']} is used", where)
         return chosen
     found = RULES.get(node["op"])
     if found is None:
         raise Unsupported(f"{node['op']}: no rule for this operator", where)
-    out = tuple(
-        None if o is None else (tuple(sizes.dimension(n) for n in o["shape"]), o["dtype"]) for o in node["out"]
-    )
+    out = tuple(None if o is None else (tuple(sizes.dimension(n) for n in o["shape"]), o["dtype"]) for o in node["out"])
     call = Call(node["op"], node["name"], where, node["args"], values, sizes, out)
     made = found(call)
     for known, result in zip(out, made if isinstance(made, tuple) else (made,), strict=False):

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from cudaperf_agent.codegen.modules.sizes import ONE, ZERO, Expr, Var, as_expr
 from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, Program, Reduce, Scan, Tensor
 
+TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
+"""Tiles of matrix products, the largest first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Style:
@@ -17,27 +20,31 @@ class Style:
         description: One sentence for people.
         fuse: Reductions share a kernel with what is computed from them.
         worker: Who handles a row: ``thread``, ``warp``, ``block``, or ``auto`` by layout and example sizes.
-        tile: Rows and columns of a matrix product that a block computes, and those of one thread; None for a thread
-            per element.
+        tile: Rows and columns of a matrix product that a block computes at most, and those of one thread, multiples
+            of four; smaller ones of `TILES` are taken where there would be too few blocks. None for a thread per
+            element.
         depth: Products that are staged in shared memory at once.
         block: Threads per block.
         items: Elements per thread of elementwise kernels.
+        split: Long rows in chunks, a block each: ``auto`` where a block per row would leave a GPU idle, ``eager`` where
+            it might, ``needed`` only where the number of rows does not grow with the input.
     """
 
     name: str
     description: str
     fuse: bool = True
     worker: str = "auto"
-    tile: tuple[int, int, int, int] | None = (64, 64, 4, 4)
-    depth: int = 16
+    tile: tuple[int, int, int, int] | None = TILES[0]
+    depth: int = 8
     block: int = 256
     items: int = 1
+    split: str = "auto"
 
     @property
     def parameters(self) -> dict[str, int | str]:
         """The numbers, for reports."""
         tile = "x".join(map(str, self.tile)) if self.tile else "none"
-        return {"block": self.block, "worker": self.worker, "tile": tile, "items": self.items}
+        return {"block": self.block, "worker": self.worker, "tile": tile, "items": self.items, "split": self.split}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,7 @@ class RowKernel:
         row_sinks: Written once per row.
         full_sinks: Written once per row and reduced element.
         worker: ``thread``, ``warp`` or ``block``.
+        threads: Per block.
     """
 
     shape: Index
@@ -86,6 +94,7 @@ class RowKernel:
     row_sinks: list[Sink]
     full_sinks: list[Sink]
     worker: str
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +105,13 @@ class TileKernel:
         contraction: The product.
         variables: Index of one of its elements.
         sinks: What is written.
+        tile: Rows and columns of a block, and of a thread.
     """
 
     contraction: Contraction
     variables: Index
     sinks: list[Sink]
+    tile: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 from cudaperf_agent.codegen.modules.evaluate import Evaluator, Scope
 from cudaperf_agent.codegen.modules.kernels import (
+    TILES,
     Kernel,
     MapKernel,
     PartialKernel,
@@ -27,7 +29,7 @@ from cudaperf_agent.codegen.modules.sizes import (
     as_expr,
     evaluated,
     flattened,
-    product,
+    step_of,
     substituted,
     text_of,
     unflattened,
@@ -53,21 +55,35 @@ class Thresholds:
     """Numbers behind the choices.
 
     Attributes:
-        long_row: A row at least this long is cut into chunks where there are few rows.
-        few_rows: Fewer rows than this leave a GPU idle with one block each.
+        long_row: A row at least this long may be cut into chunks.
+        few_rows: Fewer rows than this may leave a GPU idle with one block each.
+        idle_rows: Fewer rows than this do.
+        endless_row: A row at least this long is worth being cut even among `few_rows`.
         chunk: Elements of a chunk.
         most_chunks: Per row.
         short_row: Up to this length a thread handles a row alone.
         warp_row: Up to this length a warp does.
+        warp_row_many, many_rows: Up to this length too, where there are so many rows.
+        wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
+        narrow_row: Up to this length it has at most 128.
+        enough_blocks: So many keep a GPU busy with matrix products.
         cheap: A producer of a matrix product costing more than this is written to memory first.
     """
 
     long_row: int = 4096
     few_rows: int = 264
+    idle_rows: int = 64
+    endless_row: int = 262144
     chunk: int = 4096
     most_chunks: int = 1024
     short_row: int = 32
-    warp_row: int = 1024
+    warp_row: int = 256
+    warp_row_many: int = 1024
+    many_rows: int = 8192
+    narrow_row: int = 1024
+    enough_blocks: int = 120
+    wide_row: int = 4096
+    widest_row: int = 8192
     cheap: int = 6
 
 
@@ -84,10 +100,10 @@ class _Write(Exception):
 
 def scheduled(program: Program, style: Style, limits: Thresholds = THRESHOLDS) -> Schedule:
     """The kernels of a program in a style."""
-    return _Scheduler(_with_partials(program, limits), style, limits).run()
+    return _Scheduler(_with_partials(program, style, limits), style, limits).run()
 
 
-def _with_partials(program: Program, limits: Thresholds) -> Program:
+def _with_partials(program: Program, style: Style, limits: Thresholds) -> Program:
     """The program with long reductions of few rows in two steps."""
     hints = dict(program.hints)
     made: dict[int, Tensor] = {}
@@ -97,8 +113,8 @@ def _with_partials(program: Program, limits: Thresholds) -> Program:
         changed = _with_parts(tensor, made)
         if isinstance(changed, Reduce) and not isinstance(changed, Contraction):
             rows, length = (evaluated(n, hints) for n in (changed.count, changed.length))
-            constant_rows = changed.count.constant is not None and changed.length.constant is None
-            if constant_rows or (length >= limits.long_row and rows < limits.few_rows):
+            fixed_rows = changed.count.constant is not None and changed.length.constant is None
+            if fixed_rows or _worth_cutting(rows, length, style, limits):
                 formula = (
                     f"min(max(1, -(-({text_of(changed.length, python=True)}) // {limits.chunk})), {limits.most_chunks})"
                 )
@@ -113,11 +129,17 @@ def _with_partials(program: Program, limits: Thresholds) -> Program:
     )
 
 
+def _worth_cutting(rows: int, length: int, style: Style, limits: Thresholds) -> bool:
+    if style.split == "needed" or length < limits.long_row:
+        return False
+    if style.split == "eager":
+        return rows < limits.few_rows
+    return rows < limits.idle_rows or (rows < limits.few_rows and length >= limits.endless_row)
+
+
 def _two_steps(whole: Reduce, chunks: Expr) -> Tensor:
     shape = (*whole.shape, chunks)
-    values = Partial(
-        shape=shape, dtype=_partial_type(whole), label=f"{whole.label}_parts", reduce=whole
-    )
+    values = Partial(shape=shape, dtype=_partial_type(whole), label=f"{whole.label}_parts", reduce=whole)
     if not whole.kind.startswith("arg"):
         return Reduce(shape=whole.shape, dtype=whole.dtype, label=whole.label, kind=whole.kind, source=values)
     places = Partial(shape=shape, dtype="int64", label=f"{whole.label}_places", reduce=whole, places=True)
@@ -139,9 +161,7 @@ def _with_parts(tensor: Tensor, made: dict[int, Tensor]) -> Tensor:
         value = getattr(tensor, one.name)
         if isinstance(value, Tensor) and made.get(id(value), value) is not value:
             changes[one.name] = made[id(value)]
-        elif isinstance(value, tuple) and any(
-            isinstance(v, Tensor) and made.get(id(v), v) is not v for v in value
-        ):
+        elif isinstance(value, tuple) and any(isinstance(v, Tensor) and made.get(id(v), v) is not v for v in value):
             changes[one.name] = tuple(made.get(id(v), v) if isinstance(v, Tensor) else v for v in value)
     return replace(tensor, **changes) if changes else tensor  # type: ignore[arg-type]
 
@@ -161,7 +181,8 @@ class _Scheduler:
             try:
                 return self._attempt()
             except _Write as request:
-                assert id(request.tensor) not in self.wanted, request.tensor.label
+                if id(request.tensor) in self.wanted:
+                    raise RuntimeError(f"no kernel can be found for {request.tensor.label}") from request
                 self.wanted[id(request.tensor)] = request.tensor
 
     def _attempt(self) -> Schedule:
@@ -274,7 +295,15 @@ class _Scheduler:
                 continue
             sinks = [Sink(tensor, buffer, sink)]
             return RowKernel(
-                reduce.shape, rows, reduce.reduced, inner, levels, [] if full else sinks, sinks if full else [], worker
+                reduce.shape,
+                rows,
+                reduce.reduced,
+                inner,
+                levels,
+                [] if full else sinks,
+                sinks if full else [],
+                worker,
+                self._threads(reduce, worker),
             )
         return None
 
@@ -294,12 +323,12 @@ class _Scheduler:
         else:
             left = [e.only_variable() for e in index if e != ZERO and e.only_variable() not in by]
             if not left:
-                yield tuple(substituted(e, {v: r for v, r in by.items()}) for e in index), False
+                yield tuple(substituted(e, dict(by)) for e in index), False
             inside = [r for r in inner if r != ZERO]
             extents = [v.extent for v in left if v is not None]
             if left and extents == [r.only_variable().extent for r in inside]:  # type: ignore[union-attr]
                 whole = by | {v: r for v, r in zip(left, inside, strict=True) if v is not None}
-                yield tuple(substituted(e, {v: r for v, r in whole.items()}) for e in index), True
+                yield tuple(substituted(e, dict(whole)) for e in index), True
         if tensor.count == reduce.count:
             yield unflattened(flattened(rows, reduce.shape), tensor.shape), False
         if tensor.count == reduce.count * reduce.length:
@@ -316,10 +345,18 @@ class _Scheduler:
         sinks = [Sink(tensor, buffer, sink)]
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
-            return TileKernel(reduce, rows, sinks)
-        return RowKernel(
-            reduce.shape, rows, reduce.reduced, inner, [[(reduce, rows)]], sinks, [], "thread"
-        )
+            return TileKernel(reduce, rows, sinks, self._tile(reduce, self.style.tile))
+        levels = [[(reduce, rows)]]
+        return RowKernel(reduce.shape, rows, reduce.reduced, inner, levels, sinks, [], "thread", self.style.block)
+
+    def _tile(self, reduce: Contraction, largest: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+        """The largest tile that gives a GPU enough blocks for the example's sizes, or the smallest."""
+        *batch, rows, columns = (evaluated(n, self.program.hints) for n in reduce.shape)
+        fitting = [t for t in TILES if t[0] * t[1] <= largest[0] * largest[1]]
+        for tile in fitting:
+            if math.prod(batch) * -(-rows // tile[0]) * -(-columns // tile[1]) >= self.limits.enough_blocks:
+                return tile
+        return fitting[-1]
 
     def _prepared(self, reduce: Contraction, rows: Index, inner: Index) -> None:
         """Writes operands first that are too expensive to be computed again for every tile."""
@@ -359,9 +396,7 @@ class _Scheduler:
             if not fits:
                 raise _Write(reduce if parent is None else self._boundary(parent, reduce))
             assert isinstance(reduce, Reduce)
-            below = [
-                visit(r, i, reduce.source) for r, i in self._reductions(reduce.source, (*at, *inner))
-            ]
+            below = [visit(r, i, reduce.source) for r, i in self._reductions(reduce.source, (*at, *inner))]
             height[key] = 1 + max(below, default=-1)
             found[key] = (reduce, at)
             return height[key]
@@ -384,13 +419,21 @@ class _Scheduler:
         evaluator.missing = lambda *_: "0"
         index = (*rows, *inner)
         evaluator.value(reduce.source, index, Scope(variables=frozenset(v for e in index for v in e.variables)))
-        last_inner = next((e for e in reversed(inner) if e != ZERO), ZERO)
-        last_row = next((e for e in reversed(rows) if e != ZERO), ZERO)
-        along = sum(_step(a, last_inner) == 1 for _, a in evaluator.addresses)
-        across = sum(_step(a, last_row) == 1 for _, a in evaluator.addresses)
+        along, across = (_contiguous(evaluator, part) for part in (inner, rows))
         if across > along and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
             return "thread"
-        return "warp" if length <= self.limits.warp_row else "block"
+        many = evaluated(reduce.count, hints) >= self.limits.many_rows
+        return "warp" if length <= (self.limits.warp_row_many if many else self.limits.warp_row) else "block"
+
+    def _threads(self, reduce: Reduce, worker: str) -> int:
+        length, block = evaluated(reduce.length, self.program.hints), self.style.block
+        if worker != "block" or self.style.worker == "block":
+            return block
+        if length <= self.limits.narrow_row:
+            return min(block, 128)
+        if length < self.limits.wide_row:
+            return block
+        return max(block, 1024 if length >= self.limits.widest_row else 512)
 
     # Afterwards -----------------------------------------------------------------------------------------------
 
@@ -412,7 +455,8 @@ class _Scheduler:
         if (
             isinstance(first, RowKernel)
             and isinstance(second, RowKernel)
-            and (first.shape, first.reduced, first.worker) == (second.shape, second.reduced, second.worker)
+            and (first.shape, first.reduced, first.worker, first.threads)
+            == (second.shape, second.reduced, second.worker, second.threads)
             and not any(isinstance(r, Contraction) for k in (first, second) for level in k.levels for r, _ in level)
         ):
             written = {s.buffer.name for s in (*first.row_sinks, *first.full_sinks)}
@@ -446,13 +490,10 @@ class _Scheduler:
         return False
 
 
-def _step(address: Expr, variable: Expr) -> int | None:
-    """How far an address moves with a variable, if that is a constant."""
-    only = variable.only_variable()
-    if only is None:
-        return None
-    moved = substituted(address, {only: variable + 1}) - address
-    return moved.constant
+def _contiguous(evaluator: Evaluator, index: Index) -> int:
+    """How many reads move by one with the last variable of an index."""
+    last = next((v for e in reversed(index) for v in e.variables), None)
+    return sum(step_of(address, last) == 1 for _, address in evaluator.addresses) if last is not None else 0
 
 
 def _unused(label: str, known: set[str]) -> str:
@@ -462,6 +503,3 @@ def _unused(label: str, known: set[str]) -> str:
         name = f"{label}_{number}"
     known.add(name)
     return name
-
-
-__all__ = ["THRESHOLDS", "Thresholds", "product", "scheduled"]

@@ -333,6 +333,11 @@ def unflattened(flat: Expr, shape: Sequence[Expr]) -> tuple[Expr, ...]:
     return (flat, *index) if shape else ()
 
 
+def step_of(address: Expr, variable: Var) -> int | None:
+    """How far an address moves with a variable, if that is a constant."""
+    return (substituted(address, {variable: as_expr(variable) + 1}) - address).constant
+
+
 def evaluated(value: Expr, sizes: Mapping[str, int]) -> int:
     """Its value for given sizes, such as those of the example inputs.
 

@@ -114,16 +114,16 @@ def _traced(model: Any, examples: Sequence[Any]) -> dict[str, Any]:
     for example in examples:
         if not isinstance(example, torch.Tensor | int | float | bool | type(None)):
             raise Untraceable(f"an input is a {type(example).__name__}, and only tensors and numbers are supported")
-    graphs, first_problem = {}, None
+    attributes = _attributes(model)
+    graphs = {}
     for name in FLOATS:
         dtype = getattr(torch, name)
         converted = [e.to(dtype) if isinstance(e, torch.Tensor) and e.is_floating_point() else e for e in examples]
         try:
             graphs[name] = _graph(_exported(model.to(dtype).eval(), converted), converted, model)
-        except Exception as error:
+        except Exception:
             if name == FLOATS[0]:
-                raise
-            first_problem = first_problem or _first_line(error)
+                raise  # a type that the module does not take is no problem of the others
     model.to(torch.float32)
     try:
         trained = _operators(_exported(model.train(), list(examples)))
@@ -134,7 +134,7 @@ def _traced(model: Any, examples: Sequence[Any]) -> dict[str, Any]:
         "torch": torch.__version__,
         "class": type(model).__name__,
         "training_differs": trained != [n["op"] for n in graphs[FLOATS[0]]["nodes"]],
-        "attributes": _attributes(model),
+        "attributes": attributes,
         "graphs": graphs,
     }
 
@@ -145,9 +145,7 @@ def _exported(model: Any, examples: Sequence[Any]) -> Any:
     from torch.export import Dim
 
     arguments = tuple(examples)
-    open_ = tuple(
-        dict.fromkeys(range(e.dim()), Dim.AUTO) if isinstance(e, torch.Tensor) else None for e in arguments
-    )
+    open_ = tuple(dict.fromkeys(range(e.dim()), Dim.AUTO) if isinstance(e, torch.Tensor) else None for e in arguments)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
@@ -184,7 +182,7 @@ def _graph(program: Any, examples: Sequence[Any], model: Any) -> dict[str, Any]:
 
     signature = program.graph_signature
     for out in signature.output_specs:
-        if out.kind != OutputKind.USER_OUTPUT:
+        if out.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             raise Untraceable(f"forward changes {out.target or 'its input'} in place ({out.kind.name.lower()})")
     placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
     if len(program.graph.nodes) > MOST_NODES:
@@ -246,9 +244,7 @@ def _node(node: Any) -> dict[str, Any]:
         "name": node.name,
         "op": _operator(node),
         "args": {k: _argument(v) for k, v in arguments.items()},
-        "out": [
-            {"shape": _shape(v), "dtype": _dtype(v)} if isinstance(v, torch.Tensor) else None for v in values
-        ],
+        "out": [{"shape": _shape(v), "dtype": _dtype(v)} if isinstance(v, torch.Tensor) else None for v in values],
         "where": _where(node),
     }
 
@@ -267,11 +263,15 @@ def _argument(value: Any) -> Any:
         known = value.meta.get("val")
         if isinstance(known, torch.SymInt):
             return {"size": _formula(known)}
-        if isinstance(known, torch.SymFloat | torch.SymBool):
-            raise Untraceable("forward computes a number from sizes")
+        if isinstance(known, torch.SymFloat):
+            return {"number": str(known)}
+        if isinstance(known, torch.SymBool):
+            raise Untraceable("forward decides by sizes")
         return {"node": value.name}
     if isinstance(value, torch.SymInt):
         return {"size": _formula(value)}
+    if isinstance(value, torch.SymFloat):
+        return {"number": str(value)}
     if isinstance(value, list | tuple):
         return [_argument(v) for v in value]
     if isinstance(value, torch.dtype):

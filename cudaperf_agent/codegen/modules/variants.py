@@ -1,4 +1,4 @@
-"""Variants of a PyTorch module: from a traced graph to files with ``ModelNew``, or a decline with the operator's name."""
+"""Variants of a PyTorch module: from a traced graph to files with ``ModelNew``, or a decline naming the operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from cudaperf_agent.codegen.modules.emit import emitted
 from cudaperf_agent.codegen.modules.glue import CODES, Built, module_file
 from cudaperf_agent.codegen.modules.graph import Unsupported, lowered
-from cudaperf_agent.codegen.modules.kernels import Style
+from cudaperf_agent.codegen.modules.kernels import TILES, Style
 from cudaperf_agent.codegen.modules.schedule import scheduled
 from cudaperf_agent.codegen.modules.source_text import Skeleton, skeleton
 from cudaperf_agent.codegen.modules.tensors import Program
@@ -16,15 +16,21 @@ from cudaperf_agent.codegen.variants import Decline, Generation, Variant
 
 STYLES = (
     Style("fused", "Reductions share a kernel with what follows; a thread, warp or block per row by its length."),
-    Style("fused_block512", "The same with blocks of 512 threads.", block=512, tile=(128, 64, 8, 4)),
-    Style("warp_rows", "A warp per row.", worker="warp", tile=(32, 32, 4, 2)),
-    Style("block_rows", "A block of 128 threads per row.", worker="block", block=128, tile=(64, 32, 4, 4), depth=32),
+    Style("wide", "The same with larger blocks and deeper tiles.", block=512, tile=TILES[1], depth=16),
+    Style("warp_rows", "A warp per row.", worker="warp", tile=TILES[3], split="needed"),
+    Style("block_rows", "A block per row.", worker="block", tile=TILES[2], depth=16, split="needed"),
+    Style("chunks", "Long rows in chunks, a block each.", items=2, split="eager"),
     Style("items4", "Four elements a thread in elementwise kernels.", items=4),
     Style("thread_rows", "A thread per row, with fusion.", worker="thread"),
 )
 """What is tried on every module, the likely fastest first."""
 NAIVE = Style(
-    "naive", "A thread per element; every reduction is a kernel of its own.", fuse=False, worker="thread", tile=None
+    "naive",
+    "A thread per element; every reduction is a kernel of its own.",
+    fuse=False,
+    worker="thread",
+    tile=None,
+    split="eager",
 )
 
 
@@ -58,12 +64,11 @@ def generate_module(graph: Mapping[str, Any], *, class_source: str) -> Generatio
 
 
 def _programs(graph: Mapping[str, Any]) -> list[Program]:
-    """A program for each float type; one that only the narrow types cannot have is left out."""
-    found = []
-    for name in CODES:
-        if name in graph["graphs"]:
-            found.append(lowered(graph["graphs"][name], name))
-    return found
+    """A program for each float type that the module was traced in; one where no float goes in."""
+    found = [lowered(graph["graphs"][name], name) for name in CODES if name in graph["graphs"]]
+    first = found[0]
+    typed = any(b.dtype == first.main for b in (*first.inputs, *(b for b, _ in first.state)))
+    return found if typed else found[:1]
 
 
 def _variant(style: Style, programs: list[Program], base: Skeleton, graph: Mapping[str, Any]) -> Variant:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from cudaperf_agent.tasks.modules.spec import ModuleMode
 
@@ -18,6 +19,9 @@ _local_scalar_dense is_pinned _has_compatible_shallow_copy_type sym_size sym_str
 stride record_stream
 """
 MEMORY_OPERATORS = frozenset(f"aten::{name}" for name in _MEMORY.split())
+# Kernels of torch and of NVIDIA's libraries by the names that a profiler shows; fills and copies are memory's.
+_LIBRARY = re.compile(r"at::native::|cublas|cudnn|cutlass|xmma|nvjet|_internal::gemm")
+_MEMORY_KERNEL = re.compile(r"FillFunctor|[cC]opy|CatArray|Memcpy|Memset")
 _HOST = {"Tensor.tolist": "tolist()", "Tensor.numpy": "numpy()", "Tensor.__array__": "numpy"}
 
 
@@ -43,3 +47,19 @@ def forbidden_operator(operators: Mapping[str, int], mode: ModuleMode) -> str | 
         f"forward computes with torch's own operators ({listed}); in the mode pure-cuda kernels of the file do all of "
         "it (--mode libraries-allowed permits torch's)"
     )
+
+
+def library_kernel(names: Sequence[str], mode: ModuleMode) -> str | None:
+    """What the device's timeline shows that a mode forbids, one sentence; `None` if nothing, or if it shows nothing.
+
+    Args:
+        names: Of all that ran on the device in one call.
+        mode: As in `forbidden_operator`.
+    """
+    kernels = [n for n in names if not _MEMORY_KERNEL.search(n)]
+    if names and not kernels:
+        return "no kernel runs on the device: the result is computed elsewhere"
+    if mode == "libraries-allowed":
+        return None
+    foreign = next((n for n in kernels if _LIBRARY.search(n)), None)
+    return f"the kernel {foreign[:120]} of a library runs, which the mode pure-cuda forbids" if foreign else None

@@ -95,6 +95,11 @@ def python_command(
         "TMPDIR": str(folder),
         "LC_ALL": "C.UTF-8",
         "OMP_NUM_THREADS": "1",
+        # Its user has no name in the sandbox; torch.compile asks for one, and for folders.
+        "USER": "cudaperf",
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "4",
+        "TRITON_CACHE_DIR": str(folder / "triton"),
     }
     return PythonCommand(shown.wrap([str(program), "-I", "-B", "-c", code], folder), env)
 

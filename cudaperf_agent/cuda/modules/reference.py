@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -144,8 +145,14 @@ class Reference:
                 shutil.copyfile(TRACER, folder / "tracer.py")
             (folder / "request.json").write_text(json.dumps({**about, **request}))
             limits = self._config.reference
+            threads = str(max(1, len(os.sched_getaffinity(0)) // 2))
             child = await run_python(
-                "reference", folder, sandbox=self._sandbox, limits=limits, python=self._config.python
+                "reference",
+                folder,
+                sandbox=self._sandbox,
+                limits=limits,
+                python=self._config.python,
+                env={"OMP_NUM_THREADS": threads},
             )
             yield _Answer(folder, _response(task, folder, child, limits.file_bytes), limits.file_bytes)
         finally:

@@ -7,7 +7,8 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cudaperf_agent.cuda import emulator
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns, Problem
 from cudaperf_agent.cuda.modules.budget import leaf_of
-from cudaperf_agent.cuda.modules.operators import forbidden_operator
+from cudaperf_agent.cuda.modules.operators import forbidden_operator, library_kernel
 from cudaperf_agent.cuda.modules.python_child import run_python
 from cudaperf_agent.cuda.modules.reference import Answers
 from cudaperf_agent.cuda.verdict import Report, Status
@@ -31,6 +32,7 @@ from cudaperf_agent.tasks.model import Value
 from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
 CANDIDATE_FILE = "model_new.py"
+EXTENSIONS = "extensions"
 # Kernels that a process is given time for, where it runs without each in turn.
 _EACH_KERNEL = 4
 _LAUNCH_WORDS = ("CUDA error", "invalid configuration", "too many resources")
@@ -62,6 +64,7 @@ class Bench:
         python: The interpreter; this one where `None`.
         start_seconds: What importing torch may take besides.
         env: More variables.
+        keep: A folder to run in that stays, where ``load_inline`` is not to compile anew each time.
     """
 
     on_emulator: bool
@@ -70,6 +73,31 @@ class Bench:
     python: str | None = None
     start_seconds: float = 30.0
     env: dict[str, str] = field(default_factory=dict)
+    keep: Path | None = None
+
+
+@contextmanager
+def run_folder(keep: Path | None, prefix: str) -> Iterator[Path]:
+    """A folder for a candidate's process, empty but for the extensions that it built earlier; then gone, or emptied."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix)) if keep is None else keep
+    folder.mkdir(exist_ok=True)
+    try:
+        _emptied(folder)
+        yield folder
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            _emptied(folder)
+
+
+def _emptied(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            if entry.name != EXTENSIONS:
+                shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 class ModuleRuns:
@@ -127,8 +155,7 @@ class ModuleRuns:
         bench = self._bench
         seconds = min([bench.limits.seconds, *(p.seconds for p in plans if p.seconds is not None)])
         most = seconds * (len(plans) + (_EACH_KERNEL if each_kernel else 0)) + bench.start_seconds
-        folder = Path(tempfile.mkdtemp(prefix="cudaperf-candidate-"))
-        try:
+        with run_folder(bench.keep, "cudaperf-candidate-") as folder:
             request = {
                 **self._request(chosen, folder),
                 "seconds": seconds,
@@ -149,8 +176,6 @@ class ModuleRuns:
                 env=bench.env,
             )
             return await asyncio.to_thread(self._read, folder, child, chosen, plans)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _filled(self, folder: Path, request: dict[str, Any]) -> None:
         (folder / CANDIDATE_FILE).write_text(self._file.complete, encoding="utf-8")
@@ -176,6 +201,7 @@ class ModuleRuns:
         return {
             "kernels": str(folder / "kernels"),
             "device": "cuda:0",
+            "timeline": not emulated,
             "runtime": str(emulator.runtime_library()) if emulated else None,
             "libraries": [str(p) for p in self._kernels.by_text.values()] if emulated else [],
             "init": json.loads(self._module.init),
@@ -252,11 +278,15 @@ class _Reading:
                 result: dict[str, Any] = json.loads(line)
                 stage = result["stage"]
                 if stage in ("import", "build"):
-                    found.append(CaseRun({}, 0.0, problem=self._raised(result)))
+                    found.append(CaseRun({}, 0.0, problem=problem or self._raised(result)))
                     self.stopped = True
                     break
                 if stage == "state":
                     problem = problem or self._state_problem(result["state"])
+                elif stage == "timeline" and found:
+                    seen = library_kernel([str(n) for n in result["names"]], self._module.mode)
+                    if seen is not None and found[-1].problem is None:
+                        found[-1] = replace(found[-1], problem=Problem(Status.CHEAT, seen))
                 elif stage == "case" and len(found) < len(self._chosen):
                     found.append(self._case(result, problem))
             except (ValueError, KeyError, TypeError, AttributeError, IndexError):

@@ -28,7 +28,7 @@ from cudaperf_agent.cuda.gpu import read_clocks
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import PythonCommand, python_command, run_python
-from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels
+from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels, run_folder
 from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
 from cudaperf_agent.cuda.statistics import speedup
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
@@ -56,6 +56,7 @@ class TimingPlace:
         l2_bytes: To flush before each call.
         bandwidth: Of the device's memory by its datasheet, bytes per second; 0 where it is not known.
         env: Variables of every process.
+        keep: The candidate's folder, where ``load_inline`` has built it already.
     """
 
     sandbox: Sandbox
@@ -63,6 +64,7 @@ class TimingPlace:
     l2_bytes: int = 0
     bandwidth: float = 0.0
     env: dict[str, str] = field(default_factory=dict)
+    keep: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +137,9 @@ async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig) -
     entries = tuple(response["cases"][0]["plain"])
     known = Baselines(expected, entries, response["state"], state_raw, seed, {}, {}, {})
     for name, who in _WHO.items():
+        if name == COMPILED and not config.compiled:
+            known.missing[name] = "it was not asked for"
+            continue
         timed = await asyncio.to_thread(_timed, task, None, Kernels({}), who, known, place, config)
         if timed.timing is None:
             known.missing[name] = timed.message
@@ -221,8 +226,7 @@ def _timed(
     """Time one side in a fresh process. Blocking."""
     module = task.module
     assert module is not None
-    folder = Path(tempfile.mkdtemp(prefix="cudaperf-timed-"))
-    try:
+    with run_folder(place.keep if who == "candidate" else None, "cudaperf-timed-") as folder:
         request: dict[str, Any] = {**_request(task, place, known.seed, module.own_dtype), "who": who}
         (folder / "state.bin").write_bytes(known.state_raw)
         if file is not None:
@@ -230,7 +234,13 @@ def _timed(
             (folder / CANDIDATE_FILE).write_text(file.complete, encoding="utf-8")
             (folder / "inputs.bin").write_bytes(b"")
             link_kernels(folder, kernels)
-            request |= {"kernels": str(folder / "kernels"), "runtime": None, "libraries": [], "cases": []}
+            request |= {
+                "kernels": str(folder / "kernels"),
+                "runtime": None,
+                "libraries": [],
+                "cases": [],
+                "timeline": False,
+            }
             request |= {"init": json.loads(module.init)}
         else:
             (folder / "module.py").write_text(task.source, encoding="utf-8")
@@ -245,8 +255,6 @@ def _timed(
         except TimedEnded as error:
             status = Status.TIMEOUT if error.timed_out else Status.CRASH
             return _Timed(None, status, f"while timed: {error.message}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _calls(

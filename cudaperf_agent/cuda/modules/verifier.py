@@ -6,8 +6,12 @@ import asyncio
 import hashlib
 import math
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRuns
@@ -15,7 +19,7 @@ from cudaperf_agent.cuda.modules.budget import leaf_of
 from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
-from cudaperf_agent.cuda.modules.runs import Bench, ModuleRuns
+from cudaperf_agent.cuda.modules.runs import EXTENSIONS, Bench, ModuleRuns
 from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, make_baselines, measured_module
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
@@ -51,6 +55,7 @@ class ModuleVerifier:
         self.reference = Reference(place.sandbox, config)
         self._builds: Once[BuiltModule | Verdict] = Once(place.config.remembered, _lasting)
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
+        self._folders: dict[str, Path] = {}
         self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
@@ -98,7 +103,8 @@ class ModuleVerifier:
             self._place.sandbox.for_gpu(),
             l2_bytes=gpu.l2_bytes,
             bandwidth=gpu.datasheet_bandwidth,
-            env=gpu_candidate_environment(self._place),
+            env=self._gpu_environment(built),
+            keep=self._kept(built),
         )
         async with self._place.alone():
             known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config))
@@ -114,6 +120,23 @@ class ModuleVerifier:
         await self._builds.aclose()
         await self._suites.aclose()
         await self._baselines.aclose()
+        for folder in self._folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folders.clear()
+
+    def _kept(self, built: BuiltModule) -> Path | None:
+        """Where ``load_inline`` builds a candidate, so that the test, the hidden test and the timing build it once."""
+        if built.file.form != "load_inline":
+            return None
+        digest = hashlib.sha256(built.file.source.encode()).hexdigest()[:16]
+        if digest not in self._folders:
+            self._folders[digest] = Path(tempfile.mkdtemp(prefix="cudaperf-inline-"))
+        return self._folders[digest]
+
+    def _gpu_environment(self, built: BuiltModule) -> dict[str, str]:
+        kept = self._kept(built)
+        extensions = {} if kept is None else {"TORCH_EXTENSIONS_DIR": str(kept / EXTENSIONS)}
+        return {**gpu_candidate_environment(self._place), **extensions}
 
     async def _build(self, source: str) -> BuiltModule | Verdict:
         key = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
@@ -146,7 +169,8 @@ class ModuleVerifier:
             config.emulated if on_emulator else config.on_gpu,
             config.python,
             config.start_seconds,
-            {} if on_emulator else gpu_candidate_environment(place),
+            {} if on_emulator else self._gpu_environment(built),
+            None if on_emulator else self._kept(built),
         )
         kernels = built.emulated if on_emulator else built.real
         again = RunPlan(SECOND_POISON, "reverse")
@@ -192,7 +216,7 @@ def gpu_candidate_environment(place: Workplace) -> dict[str, str]:
     """Variables of a candidate's process on a GPU: the compiler that ``load_inline`` shall use, and for what."""
     assert place.gpu is not None
     number = place.gpu.arch.removeprefix("sm_")
-    paths = [str(place.nvcc.path.parent), os.environ.get("PATH", "/usr/bin:/bin")]
+    paths = [str(place.nvcc.path.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "/usr/bin:/bin")]
     return {
         **gpu_environment(),
         "PATH": ":".join(paths),

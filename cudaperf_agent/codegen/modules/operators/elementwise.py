@@ -73,9 +73,7 @@ def _div_mode(call: Call) -> Tensor:
     "aten.maximum.default", "aten.minimum.default",
 )  # fmt: skip
 def _binary(call: Call) -> Tensor:
-    return point(
-        call.op.split(".")[1], call.operand("self"), call.operand("other"), dtype=call.dtype, label=call.label
-    )
+    return point(call.op.split(".")[1], call.operand("self"), call.operand("other"), dtype=call.dtype, label=call.label)
 
 
 def _compare(call: Call) -> Tensor:

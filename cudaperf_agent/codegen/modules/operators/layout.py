@@ -110,9 +110,7 @@ def _cat(call: Call) -> Tensor:
 @rule("aten.stack.default")
 def _stack(call: Call) -> Tensor:
     axis = call.whole("dim") % len(call.shape)
-    found = [
-        reshaped(t, (*t.shape[:axis], ONE, *t.shape[axis:])) for t in call.tensors("tensors") if t is not None
-    ]
+    found = [reshaped(t, (*t.shape[:axis], ONE, *t.shape[axis:])) for t in call.tensors("tensors") if t is not None]
     return joined(found, axis, call.label)
 
 

@@ -68,6 +68,7 @@ def _matmul(call: Call) -> Tensor:
 
 @rule("aten.mv.default", "aten.dot.default", "aten.vdot.default")
 def _vector(call: Call) -> Tensor:
-    x, y = call.tensor("self"), call.tensor("vec" if call.op.startswith("aten.mv") else "tensor" if "tensor" in call.arguments else "other")
+    x = call.tensor("self")
+    y = call.tensor(next(name for name in ("vec", "tensor", "other") if name in call.arguments))
     terms = point("mul", x, y, dtype=call.dtype)
     return reduced("sum", terms, [len(x.shape) - 1], call.dtype, label=call.label)

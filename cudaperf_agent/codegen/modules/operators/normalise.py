@@ -20,7 +20,9 @@ def _layer_norm(call: Call) -> tuple[Tensor | None, ...]:
     x, kind, label = call.tensor("input"), call.dtype, call.label
     axes = list(range(len(x.shape) - len(call.arguments["normalized_shape"]), len(x.shape)))
     spread, middle = variance(x, axes, kind, 0, keep=True, label=f"{label}_var")
-    scale = point("rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd")
+    scale = point(
+        "rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd"
+    )
     result = point("mul", point("sub", x, middle, dtype=kind), scale, dtype=kind, label=label)
     return _scaled(result, call.maybe("weight"), call.maybe("bias"), kind, label), middle, scale
 
@@ -44,7 +46,9 @@ def _group_norm(call: Call) -> tuple[Tensor | None, ...]:
     split = (x.shape[0], as_expr(groups), channels // groups, product(x.shape[2:]))
     parts = reshaped(x, split)
     spread, middle = variance(parts, [2, 3], kind, 0, keep=True, label=f"{label}_var")
-    scale = point("rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd")
+    scale = point(
+        "rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd"
+    )
     result = reshaped(point("mul", point("sub", parts, middle, dtype=kind), scale, dtype=kind, label=label), x.shape)
     weight, bias = (
         None if t is None else ones_around(t, 1, len(x.shape)) for t in (call.maybe("weight"), call.maybe("bias"))
@@ -62,9 +66,9 @@ def _batch_norm(call: Call) -> tuple[Tensor | None, ...]:
         spread, middle = variance(x, axes, kind, 0, keep=True, label=f"{label}_var")
     else:
         spread, middle = (ones_around(call.tensor(f"running_{n}"), 1, rank) for n in ("var", "mean"))
-    scale = point("rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd")
-    result = point("mul", point("sub", x, middle, dtype=kind), scale, dtype=kind, label=label)
-    weight, bias = (
-        None if t is None else ones_around(t, 1, rank) for t in (call.maybe("weight"), call.maybe("bias"))
+    scale = point(
+        "rsqrt", point("add", spread, call.number("eps", 1e-5), dtype=kind), dtype=kind, label=f"{label}_rstd"
     )
+    result = point("mul", point("sub", x, middle, dtype=kind), scale, dtype=kind, label=label)
+    weight, bias = (None if t is None else ones_around(t, 1, rank) for t in (call.maybe("weight"), call.maybe("bias")))
     return (_scaled(result, weight, bias, kind, label), *([None] * (len(call.out) - 1)))

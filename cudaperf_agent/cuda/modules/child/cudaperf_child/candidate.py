@@ -79,6 +79,22 @@ class Run:
                 self.say(stage="build", case=index, **_blamed(error))
                 return
             self._called(index, case)
+        if self.request["timeline"] and self.request["cases"]:
+            self._traced(self.request["cases"][-1])
+
+    def _traced(self, case: dict[str, Any]) -> None:
+        """Names of what ran on the device in one more call, as the profiler saw it; none if it could not look."""
+        arguments = self._arguments({**case, "over_previous": False})
+        names: list[str] = []
+        try:
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile, torch.no_grad():
+                self.models[case["dtype"]](*arguments)
+                self.device.finish()
+            names = sorted({e.name for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA})
+        except Exception as error:
+            self.say(stage="timeline", names=[], error=f"{type(error).__name__}: {error}"[:400])
+            return
+        self.say(stage="timeline", names=names)
 
     def _imported(self) -> Any:
         spec = importlib.util.spec_from_file_location("model_new", self.folder / FILE_NAME)

@@ -22,7 +22,8 @@ _TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyKind
 _CAPABILITY = (9, 0)
 # What leaves memory unwritten; with a device of their own as argument or not.
 _UNWRITTEN = frozenset(
-    f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_")
+    f"aten::{name}"
+    for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_")
 )
 
 
@@ -78,11 +79,14 @@ class EmulatedDevice:
             return made
 
     def written(self, tensor: torch.Tensor) -> None:
-        """Tell the checker that the host wrote all of a tensor's memory."""
+        """Tell the checker that the host wrote a tensor; with gaps in its memory, all of the memory."""
         storage = tensor.untyped_storage()
-        if storage.nbytes():
-            now = ctypes.create_string_buffer(ctypes.string_at(storage.data_ptr(), storage.nbytes()), storage.nbytes())
-            self._library.cudaMemcpy(storage.data_ptr(), ctypes.addressof(now), storage.nbytes(), _TO_DEVICE)
+        at, size = storage.data_ptr(), storage.nbytes()
+        if tensor.is_contiguous():
+            at, size = tensor.data_ptr(), tensor.numel() * tensor.element_size()
+        if size:
+            now = ctypes.create_string_buffer(ctypes.string_at(at, size), size)
+            self._library.cudaMemcpy(at, ctypes.addressof(now), size, _TO_DEVICE)
 
     def refresh(self) -> None:
         """Before a call: new memory is poisoned when it is made, so nothing is to be done."""
@@ -151,13 +155,14 @@ class _Placement(TorchDispatchMode):  # type: ignore[misc]
         given = [a for a in tree_iter((args, kwargs)) if isinstance(a, torch.Tensor)]
         here = any(self._device.holds(a) and a.numel() for a in given)
         if self.wanted == "cuda" or (self.wanted is None and here):
-            return tree_map(lambda r: self._placed(r, name) if isinstance(r, torch.Tensor) else r, result)
+            writes = func._schema.is_mutable and name not in _UNWRITTEN
+            return tree_map(lambda r: self._placed(r, name, writes) if isinstance(r, torch.Tensor) else r, result)
         return result
 
-    def _placed(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
+    def _placed(self, tensor: torch.Tensor, name: str, writes: bool) -> torch.Tensor:
         if not self._device.holds(tensor):
             return self._device._adopt(tensor, written=name not in _UNWRITTEN)
-        if name.endswith("_") or name == "aten::copy":
+        if writes:
             self._device.written(tensor)
         return tensor
 

@@ -406,7 +406,6 @@ def widened_inputs(value: Any, source: torch.Generator | None = None, dtype: tor
 
 def main(folder: Path) -> None:
     """Answer the request of a folder."""
-    torch.set_num_threads(1)
     request = read_json(folder / "request.json")
     answer = {"describe": describe, "expect": expect}[request["do"]]
     try:

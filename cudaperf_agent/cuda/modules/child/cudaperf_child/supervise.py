@@ -68,7 +68,7 @@ class Supervisor:
         status, timed_out = self._waited(child, started)
         if self._request["alone"]:
             self._sweep()
-        said = _read(work / "stderr")[-_SAID:].decode("utf-8", "replace")
+        said = _read(work / "stderr", _SAID).decode("utf-8", "replace")
         code = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - started
         self._ends.append({"returncode": code, "timed_out": timed_out, "stderr": said, "seconds": seconds})
@@ -142,7 +142,8 @@ class Supervisor:
         return sorted(widest, key=lambda kernel: -widest[kernel])
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, last: int | None = None) -> bytes:
+    """A plain file, or its last bytes; empty for anything else."""
     try:
         if path.is_symlink():
             return b""
@@ -150,6 +151,8 @@ def _read(path: Path) -> bytes:
     except OSError:
         return b""
     with open(descriptor, "rb") as file:
+        if last is not None:
+            file.seek(max(0, os.fstat(descriptor).st_size - last))
         return file.read()
 
 
