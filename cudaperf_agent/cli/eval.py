@@ -300,7 +300,7 @@ async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts
 
 
 def _may_generate_here(policy: str, settings: AllSettings) -> bool:
-    """Whether the policy's model may be on the GPU of this machine, where it must not generate while a call is timed."""
+    """Whether the model may be on the GPU of this machine, where it must not generate while a call is timed."""
     from urllib.parse import urlsplit
 
     kind = policy.removeprefix("ensemble:").partition(":")[0]
