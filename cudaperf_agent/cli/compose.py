@@ -295,14 +295,16 @@ def policy_config(settings: Settings, turns: int) -> PolicyConfig:
 
 def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSettings, *, small: bool) -> Deps:
     """The graph's dependencies; `small` decides the prompt's form where the settings leave it open."""
-    from cudaperf_agent.policies.examples import ExamplePool
+    from cudaperf_agent.policies.examples import SHIPPED, ExamplePool
     from cudaperf_agent.policies.parse_answer import parse_answer
     from cudaperf_agent.policies.prompts import PromptConfig, build_messages
     from graph.context import Deps
 
     compact = small if prompt.form == "auto" else prompt.form == "compact"
     config = PromptConfig.compact() if compact else PromptConfig(total=prompt.max_tokens)
-    pool = ExamplePool.load(prompt.examples) if prompt.examples and not compact else None
+    pool = None
+    if prompt.examples != "none" and not compact:
+        pool = ExamplePool.load(SHIPPED if isinstance(prompt.examples, str) else prompt.examples)
     return Deps(
         policy=policy,
         verifier=verifier,

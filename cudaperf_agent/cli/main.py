@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent import __version__
-from cudaperf_agent.cli import config, dataset, import_tasks, ranker
+from cudaperf_agent.cli import config, dataset, import_tasks, ranker, train
 from cudaperf_agent.cli import eval as evaluation
 from cudaperf_agent.cli.doctor import doctor
 from cudaperf_agent.cli.features import features
@@ -41,6 +41,7 @@ app.add_typer(dataset.app, name="dataset")
 app.add_typer(import_tasks.app, name="import")
 app.add_typer(ranker.app, name="ranker")
 app.add_typer(evaluation.app, name="eval")
+app.add_typer(train.app, name="train")
 
 # typer's own family of usage errors; its base has another name and home in older versions.
 _TYPER_ERRORS: type[Exception] = typer.BadParameter.__mro__[-4]

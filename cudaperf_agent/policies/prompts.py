@@ -55,11 +55,13 @@ class Example:
         c_source: The C.
         cuda_source: A correct candidate.
         speedup: Its measured speedup.
+        baseline: What that is over; empty where it is not known.
     """
 
     c_source: str
     cuda_source: str
     speedup: float
+    baseline: str = ""
 
 
 class ExampleSelector(Protocol):
@@ -137,8 +139,9 @@ def _ask(again: bool, language: str) -> str:
 def _examples(examples: Sequence[Example], budget: int, config: PromptConfig) -> str:
     text = ""
     for number, example in enumerate(examples, 1):
+        than = f" as {example.baseline}" if example.baseline else ""
         block = (
-            f"## Example {number} ({example.speedup:.1f} times as fast)\n"
+            f"## Example {number} ({example.speedup:.1f} times as fast{than})\n"
             f"```c\n{example.c_source.strip()}\n```\nbecomes\n```cuda\n{example.cuda_source.strip()}\n```\n\n"
         )
         if estimate_tokens(text + block, config) > budget:
