@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cudaperf_agent.codegen.modules.evaluate import INDENT, Evaluator, Scope, literal, value_type
 from cudaperf_agent.codegen.modules.kernels import (
+    SKINNY,
     Kernel,
     MapKernel,
     PartialKernel,
@@ -90,9 +91,10 @@ class KernelWriter:
         self.name = name
         self.main = main
         self.everything = written
+        self.taken = tuple(taken)
         self.writes: list[Buffer] = []
         self.evaluator = Evaluator(main, written)
-        for reserved in taken:
+        for reserved in self.taken:
             self.evaluator.reserve(reserved)
 
     def write(self, kernel: Kernel) -> None:
@@ -107,16 +109,38 @@ class KernelWriter:
             else:
                 self._shared_rows(kernel)
         elif isinstance(kernel, TileKernel):
-            from cudaperf_agent.codegen.modules.emit_product import write_product
-
             self._hide(kernel.sinks)
-            write_product(self, kernel)
+            self._product(kernel)
         elif isinstance(kernel, PartialKernel):
             self._parts(kernel)
         else:
             from cudaperf_agent.codegen.modules.emit_scan import write_scan
 
             write_scan(self, kernel)
+
+    def _product(self, kernel: TileKernel) -> None:
+        """A kernel for each size of tile; the sizes at hand decide which one is launched."""
+        from cudaperf_agent.codegen.modules.emit_product import blocks_of, write_product
+
+        hidden, rows = self.evaluator.written, kernel.contraction.shape[-2]
+        choices = [(SKINNY, f"{self.host(rows)} <= {kernel.few}")]
+        if len(kernel.tiles) > 1:
+            choices.append((kernel.tiles[0], f"{blocks_of(self, kernel, kernel.tiles[0])} >= {kernel.enough}"))
+        choices.append((kernel.tiles[-1], ""))
+        if rows.constant is not None:
+            choices = choices[:1] if rows.constant <= kernel.few else choices[1:]
+        for number, (tile, condition) in enumerate(choices):
+            launches, self.code.launches = self.code.launches, []
+            writer = KernelWriter(
+                self.code, self.style, self.main, hidden, f"{self.name}_{tile[0]}x{tile[1]}", self.taken
+            )
+            write_product(writer, kernel, tile)
+            mine, self.code.launches = self.code.launches, launches
+            if len(choices) > 1:
+                last = number + 1 == len(choices)
+                head = "    } else {" if last else f"    {'} else ' if number else ''}if ({condition}) {{"
+                mine = [head, *(f"    {line}" for line in mine), *(["    }"] if last else [])]
+            self.code.launches += mine
 
     def _hide(self, sinks: Sequence[Sink]) -> None:
         """What the kernel writes is computed in it, not read."""

@@ -9,6 +9,8 @@ from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, P
 
 TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
 """Tiles of matrix products, the largest first."""
+SKINNY = (4, 128, 4, 4)
+"""The tile of products that have few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,18 @@ class TileKernel:
         contraction: The product.
         variables: Index of one of its elements.
         sinks: What is written.
-        tile: Rows and columns of a block, and of a thread.
+        tiles: Rows and columns of a block, and of a thread: of the first, if that makes `enough` blocks, else of the
+            last.
+        enough: How many blocks keep a GPU busy.
+        few: With at most so many rows the tile is `SKINNY`.
     """
 
     contraction: Contraction
     variables: Index
     sinks: list[Sink]
-    tile: tuple[int, int, int, int]
+    tiles: tuple[tuple[int, int, int, int], ...]
+    enough: int
+    few: int
 
 
 @dataclass(frozen=True, slots=True)

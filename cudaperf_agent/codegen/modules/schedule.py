@@ -23,9 +23,9 @@ from cudaperf_agent.codegen.modules.kernels import (
 from cudaperf_agent.codegen.modules.sizes import (
     ONE,
     ZERO,
+    Atom,
     Expr,
     Size,
-    Var,
     as_expr,
     evaluated,
     flattened,
@@ -67,6 +67,7 @@ class Thresholds:
         wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
         narrow_row: Up to this length it has at most 128.
         enough_blocks: So many keep a GPU busy with matrix products.
+        skinny_rows: A matrix product with at most so many rows has tiles of its own.
         cheap: A producer of a matrix product costing more than this is written to memory first.
     """
 
@@ -82,6 +83,7 @@ class Thresholds:
     many_rows: int = 8192
     narrow_row: int = 1024
     enough_blocks: int = 120
+    skinny_rows: int = 16
     wide_row: int = 4096
     widest_row: int = 8192
     cheap: int = 6
@@ -98,7 +100,7 @@ class _Write(Exception):
         self.tensor = tensor
 
 
-def scheduled(program: Program, style: Style, limits: Thresholds = THRESHOLDS) -> Schedule:
+def scheduled(program: Program, style: Style, limits: Thresholds) -> Schedule:
     """The kernels of a program in a style."""
     return _Scheduler(_with_partials(program, style, limits), style, limits).run()
 
@@ -311,7 +313,7 @@ class _Scheduler:
         self, tensor: Tensor, index: Index, reduce: Reduce, at: Index, rows: Index, inner: Index
     ) -> Iterator[tuple[Index, bool]]:
         """Candidates for the index of `tensor` at a row (and reduced element), and whether the latter is in it."""
-        by: dict[Var, Expr] = {}
+        by: dict[Atom, Expr] = {}
         for place, row in zip(at, rows, strict=True):
             variable = place.only_variable()
             if variable is None or variable in by:
@@ -323,12 +325,12 @@ class _Scheduler:
         else:
             left = [e.only_variable() for e in index if e != ZERO and e.only_variable() not in by]
             if not left:
-                yield tuple(substituted(e, dict(by)) for e in index), False
+                yield tuple(substituted(e, by) for e in index), False
             inside = [r for r in inner if r != ZERO]
             extents = [v.extent for v in left if v is not None]
             if left and extents == [r.only_variable().extent for r in inside]:  # type: ignore[union-attr]
                 whole = by | {v: r for v, r in zip(left, inside, strict=True) if v is not None}
-                yield tuple(substituted(e, dict(whole)) for e in index), True
+                yield tuple(substituted(e, whole) for e in index), True
         if tensor.count == reduce.count:
             yield unflattened(flattened(rows, reduce.shape), tensor.shape), False
         if tensor.count == reduce.count * reduce.length:
@@ -345,18 +347,19 @@ class _Scheduler:
         sinks = [Sink(tensor, buffer, sink)]
         self._prepared(reduce, rows, inner)
         if self.style.tile is not None:
-            return TileKernel(reduce, rows, sinks, self._tile(reduce, self.style.tile))
-        levels = [[(reduce, rows)]]
+            limits, tiles = self.limits, self._tiles(reduce, self.style.tile)
+            return TileKernel(reduce, rows, sinks, tiles, limits.enough_blocks, limits.skinny_rows)
+        levels: list[list[tuple[Reduce, Index]]] = [[(reduce, rows)]]
         return RowKernel(reduce.shape, rows, reduce.reduced, inner, levels, sinks, [], "thread", self.style.block)
 
-    def _tile(self, reduce: Contraction, largest: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-        """The largest tile that gives a GPU enough blocks for the example's sizes, or the smallest."""
+    def _tiles(self, reduce: Contraction, largest: tuple[int, int, int, int]) -> tuple[tuple[int, int, int, int], ...]:
+        """The largest tile that gives a GPU enough blocks for the example's sizes, and the smallest for others."""
         *batch, rows, columns = (evaluated(n, self.program.hints) for n in reduce.shape)
         fitting = [t for t in TILES if t[0] * t[1] <= largest[0] * largest[1]]
-        for tile in fitting:
+        for tile in fitting[:-1]:
             if math.prod(batch) * -(-rows // tile[0]) * -(-columns // tile[1]) >= self.limits.enough_blocks:
-                return tile
-        return fitting[-1]
+                return (tile, TILES[-1])
+        return (TILES[-1],) if len(fitting) == 1 else (fitting[-2], TILES[-1])
 
     def _prepared(self, reduce: Contraction, rows: Index, inner: Index) -> None:
         """Writes operands first that are too expensive to be computed again for every tile."""
@@ -419,8 +422,8 @@ class _Scheduler:
         evaluator.missing = lambda *_: "0"
         index = (*rows, *inner)
         evaluator.value(reduce.source, index, Scope(variables=frozenset(v for e in index for v in e.variables)))
-        along, across = (_contiguous(evaluator, part) for part in (inner, rows))
-        if across > along and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
+        shared, alone = (_scattered(evaluator, index, part) for part in (inner, rows))
+        if alone < shared and evaluated(reduce.count, hints) >= self.limits.few_rows * 8:
             return "thread"
         many = evaluated(reduce.count, hints) >= self.limits.many_rows
         return "warp" if length <= (self.limits.warp_row_many if many else self.limits.warp_row) else "block"
@@ -490,10 +493,18 @@ class _Scheduler:
         return False
 
 
-def _contiguous(evaluator: Evaluator, index: Index) -> int:
-    """How many reads move by one with the last variable of an index."""
-    last = next((v for e in reversed(index) for v in e.variables), None)
-    return sum(step_of(address, last) == 1 for _, address in evaluator.addresses) if last is not None else 0
+def _scattered(evaluator: Evaluator, index: Index, part: Index) -> int:
+    """How many reads are far apart for neighbours in the last variable of `part`, which is a part of `index`."""
+    last = next((v for e in reversed(part) for v in e.variables), None)
+    if last is None:
+        return 0
+    loops = frozenset(v for e in index for v in e.variables)
+    found = 0
+    for _, address in evaluator.addresses:
+        step = step_of(address, last)
+        looked_up = bool(address.variables - loops)
+        found += step != 1 and (step != 0 or looked_up)
+    return found
 
 
 def _unused(label: str, known: set[str]) -> str:

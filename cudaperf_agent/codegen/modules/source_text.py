@@ -53,8 +53,8 @@ def skeleton(text: str, class_name: str) -> Skeleton:
     kept_nodes = [n for n in tree.body if id(n) in needed]
     used = _names([*found.bases, *found.decorator_list, *_members(found, kept)]) | {"torch"}
     for node in kept_nodes:
-        whole = not isinstance(node, ast.ClassDef)
-        used |= _names([node] if whole else [*node.bases, *_members(node, _methods_kept(node))])  # type: ignore[attr-defined]
+        parts = [*node.bases, *_members(node, _methods_kept(node))] if isinstance(node, ast.ClassDef) else [node]
+        used |= _names(parts)
     preamble: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -76,8 +76,9 @@ def _is_used(node: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
 
 
 def _start(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return node.lineno
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def _segment(node: ast.stmt, lines: list[str]) -> str:
