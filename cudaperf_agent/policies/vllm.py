@@ -33,6 +33,7 @@ class VllmConfig:
         max_model_len: Longest sequence; `None` is the model's own.
         max_sequences: Most sequences at work at once.
         eager: No CUDA graphs: starts sooner, generates slower.
+        capture_sizes: Batch sizes for which CUDA graphs are recorded; few start sooner. `None` leaves it to vLLM.
         sampling: How answers are drawn.
     """
 
@@ -46,6 +47,7 @@ class VllmConfig:
     max_model_len: int | None = None
     max_sequences: int = 256
     eager: bool = False
+    capture_sizes: tuple[int, ...] | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
 
 
@@ -77,6 +79,14 @@ class VllmPolicy:
             raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
         self._adapter = folder
         self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+
+    async def start(self) -> None:
+        """Start the engine now, on the event loop that will use it, instead of with the first request.
+
+        Raises:
+            BackendUnavailable: vLLM is missing or does not start.
+        """
+        await self._start()
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers, drawn beside those of every other trajectory.
@@ -201,6 +211,8 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
     }
     if config.memory_share is not None:
         options["gpu_memory_utilization"] = config.memory_share
+    if config.capture_sizes:
+        options["cudagraph_capture_sizes"] = list(config.capture_sizes)
     if config.lora_rank:
         options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": 2}
     try:

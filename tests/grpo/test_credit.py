@@ -54,8 +54,18 @@ def test_after_a_stop_the_last_state_repeats() -> None:
 @pytest.mark.parametrize("baseline", ["group_std", "leave_one_out"])
 def test_two_groups_by_hand_in_each_mode(credit: Any, baseline: Any) -> None:
     rule = CreditRule(credit, gamma=0.4, baseline=baseline)
-    first_turn = {"immediate": (-3.0, 1.0), "gain": (-3.0, 1.0), "discounted": (-3.64, 0.68), "best_of_trajectory": (1.0, 3.0)}
-    last_turn = {"immediate": (1.0, 3.0), "gain": (3.0, 2.0), "discounted": (1.0, 3.0), "best_of_trajectory": (1.0, 3.0)}
+    first_turn = {
+        "immediate": (-3.0, 1.0),
+        "gain": (-3.0, 1.0),
+        "discounted": (-3.64, 0.68),
+        "best_of_trajectory": (1.0, 3.0),
+    }
+    last_turn = {
+        "immediate": (1.0, 3.0),
+        "gain": (3.0, 2.0),
+        "discounted": (1.0, 3.0),
+        "best_of_trajectory": (1.0, 3.0),
+    }
     for turn, by_hand in ((0, first_turn), (2, last_turn)):
         group = [credits_of(t, rule)[turn] for t in (CLIMBS, FALLS)]
         assert group == pytest.approx(list(by_hand[credit]))
