@@ -187,7 +187,7 @@ class GrpoConfig(Section):
     def _consistent(self) -> GrpoConfig:
         if self.rollout.grouping == "same_history" and self.credit.credit not in ("immediate", "gain"):
             raise ValueError(
-                "grouping same_history takes credit immediate or gain: samples of a turn have no later turns of their own"
+                "grouping same_history takes credit immediate or gain: a sample has no later turns of its own"
             )
         if not self.reward.verifiable and self.reward.structural == "none":
             raise ValueError("without the verifiable and the structural reward there is nothing to learn from")

@@ -1,4 +1,4 @@
-"""Who generates in a training run: vLLM beside the trainer, or the trained model itself; both answer with its newest weights."""
+"""Who generates in training: vLLM beside the trainer, or the trained model itself, each with the newest weights."""
 
 from __future__ import annotations
 

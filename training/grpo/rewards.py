@@ -49,7 +49,7 @@ def make_assess(section: RewardSection) -> AssessCandidate:
             raise ConfigError(
                 "there is no ranker for the structural reward",
                 where=str(folder),
-                hint='train one (`cudaperf ranker train`) and name its folder in reward.ranker, or set structural = "none"',
+                hint='make one with `cudaperf ranker train` and name it in reward.ranker, or set structural = "none"',
             )
         ranker = load_ranker(folder)
 
@@ -84,6 +84,7 @@ def reward_facts(reward: Reward | None, *, verifiable: bool) -> dict[str, Any] |
         "score": reward.score,
         "outcome": parts.outcome,
         "speedup": parts.speedup,
+        "baseline": parts.baseline,
         "clipped": parts.clipped,
         "cv": parts.cv,
         "preset": reward.preset,
