@@ -38,7 +38,7 @@ ANSWERS = tuple(
 CORRECT = frozenset(ANSWERS[:2])
 
 
-def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 120, seed: int = 0) -> float:
+def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 160, seed: int = 0) -> float:
     """Write a model of some 30,000 parameters that gives each answer as often, whatever it is asked.
 
     Args:
