@@ -24,11 +24,6 @@ from training.grpo.tasks import Schedule
 from training.grpo.trl_adapter import GraphTrainer, StepRows, trl_config
 
 
-def processes() -> int:
-    """Training processes of this run, as accelerate's launcher says."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
 def rank() -> int:
     """This process's number among them."""
     return int(os.environ.get("RANK", "0"))

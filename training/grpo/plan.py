@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,6 +53,11 @@ class MemoryEstimate:
     total: float
 
 
+def world_size() -> int:
+    """Training processes of this run, as accelerate's launcher says."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def layout_of(config: GrpoConfig, processes: int) -> Layout:
     """How a step is spread over devices and micro-batches.
 
@@ -98,8 +104,8 @@ def estimate_memory(config: GrpoConfig, shape: Mapping[str, Any], device_bytes: 
     engine = (
         device_bytes * config.rollout.gpu_memory / _GIB if device_bytes and config.rollout.engine == "vllm" else None
     )
-    parts = [value / _GIB for value in (weights, adapter, activations)]
-    return MemoryEstimate(*(round(p, 2) for p in parts), engine, round(sum(parts) + (engine or 0.0), 2))
+    parts = [round(value / _GIB, 2) for value in (weights, adapter, activations)]
+    return MemoryEstimate(parts[0], parts[1], parts[2], engine, round(sum(parts) + (engine or 0.0), 2))
 
 
 def adapter_rank(model: ModelSection) -> int:

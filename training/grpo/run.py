@@ -23,7 +23,7 @@ from graph.batching import BatchingPolicy, BatchPolicy
 from graph.context import Deps
 from training.grpo.config import GrpoConfig
 from training.grpo.engines import Engine
-from training.grpo.plan import layout_of
+from training.grpo.plan import layout_of, world_size
 from training.grpo.step_time import GpuTurns, StepMeter
 from training.grpo.tasks import make_schedule, training_tasks
 
@@ -87,7 +87,7 @@ def train(
             f"{out} holds a run already", where=str(out), hint="go on with --resume, or name another folder"
         )
     tasks = training_tasks(config.run)
-    world = learner.processes()
+    world = world_size()
     layout = layout_of(config, world)
     schedule = make_schedule(list(tasks), config.run, config.rollout.tasks_per_step)
     meter = StepMeter()
@@ -102,9 +102,7 @@ def train(
         deps = _deps(config, engine, verifier, store, meter, turns)
         collect = partial(_collect, config=config, tasks=tasks, deps=deps, out=out, rank=learner.rank(), say=say)
         model = learner.load_model(config.model, seed=config.run.seed)
-        say(
-            f"{len(tasks)} tasks, {schedule.steps} steps of {layout.trajectories} trajectories on each of {world} devices"
-        )
+        say(f"{len(tasks)} tasks, {schedule.steps} steps; {world} device(s), {layout.trajectories} trajectories each")
         (out / "config.json").write_text(config.model_dump_json(indent=1) + "\n", encoding="utf-8")
         done = learner.learn(
             config,
