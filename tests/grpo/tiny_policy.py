@@ -38,12 +38,12 @@ ANSWERS = tuple(
 CORRECT = frozenset(ANSWERS[:2])
 
 
-def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 160, seed: int = 0) -> float:
+def make_tiny_policy(folder: Path, messages: list[dict[str, str]], *, steps: int = 160, seed: int = 0) -> float:
     """Write a model of some 30,000 parameters that gives each answer as often, whatever it is asked.
 
     Args:
         folder: For model and tokenizer.
-        prompt: A text on which the tokenizer is trained too, so that prompts are short.
+        messages: The usual prompt, on which the tokenizer is trained too, so that prompts are short.
         steps: Of Adam.
         seed: Of weights and batches.
 
@@ -63,11 +63,12 @@ def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 160, seed: int =
     trainer = trainers.BpeTrainer(
         vocab_size=1500, special_tokens=["<|end|>"], initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet())
     )
+    prompt = "".join(f"{m['role']}:{m['content']}\n" for m in messages) + "assistant:"
     backing.train_from_iterator([*ANSWERS, prompt] * 3, trainer)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backing, eos_token="<|end|>", pad_token="<|end|>", padding_side="left"
     )
-    tokenizer.chat_template = "{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}assistant:\n"
+    tokenizer.chat_template = "{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}assistant:"
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     config = LlamaConfig(
@@ -83,8 +84,8 @@ def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 160, seed: int =
         pad_token_id=tokenizer.pad_token_id,
     )
     model = LlamaForCausalLM(config)
-    start = tokenizer("assistant:\n", add_special_tokens=False)["input_ids"]
     answers = [tokenizer(text, add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id] for text in ANSWERS]
+    assert tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False) == prompt
     asked = tokenizer(prompt, add_special_tokens=False)["input_ids"]
     optimiser = torch.optim.AdamW(model.parameters(), lr=2e-2)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, eta_min=1e-4)
@@ -92,7 +93,7 @@ def make_tiny_policy(folder: Path, prompt: str, *, steps: int = 160, seed: int =
     for step in range(steps):
         # Prompts of any length and content: later turns ask otherwise, and get the same answers.
         noise = torch.randint(1, len(tokenizer), (int(torch.randint(0, 48, ())),)).tolist()
-        before = [asked, noise, asked[len(asked) // 2 :] + noise, noise + asked][step % 4] + start
+        before = [asked, noise + asked[-1:], asked[:-1] + noise + asked[-1:], noise + asked][step % 4]
         width = max(map(len, answers))
         ids = torch.tensor([before + a + [0] * (width - len(a)) for a in answers])
         labels = torch.tensor([[-100] * len(before) + a + [-100] * (width - len(a)) for a in answers])

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, PrinterCallback
 
 from cudaperf_agent.errors import BackendUnavailable, ConfigError
 from cudaperf_agent.policies.smollm2 import smollm2_folder
@@ -131,6 +131,8 @@ def learn(
         if parameter.requires_grad:
             # TRL trains a quantised model's adapter in bfloat16, in which small steps are lost.
             parameter.data = parameter.data.float()
+    # Its dictionaries on stdout are the log's numbers over again.
+    trainer.remove_callback(PrinterCallback)
     deadline = Deadline(run.seconds)
     trainer.add_callback(StepLog(out / "metrics.jsonl", meter, trainer.record, say))
     trainer.add_callback(deadline)

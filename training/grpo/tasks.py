@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -36,20 +37,40 @@ class Schedule:
         return self.names[step * self.per_step : (step + 1) * self.per_step]
 
 
-def training_tasks(section: RunSection) -> dict[str, Task]:
+class TaskSet(Mapping[str, Task]):
+    """Tasks by name; a task is understood when it is first asked for.
+
+    Args:
+        loaders: What gives each task.
+    """
+
+    def __init__(self, loaders: Mapping[str, Callable[[], Task]]) -> None:
+        self._loaders = dict(loaders)
+        self._loaded: dict[str, Task] = {}
+
+    def __getitem__(self, name: str) -> Task:
+        if name not in self._loaded:
+            self._loaded[name] = self._loaders[name]()
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loaders)
+
+    def __len__(self) -> int:
+        return len(self._loaders)
+
+
+def training_tasks(section: RunSection) -> TaskSet:
     """The tasks by name: the named files, or generated programs of the training split.
 
     Raises:
         ConfigError: A family is unknown or held out, or nothing is left.
-        TaskError: A file is refused.
     """
     if section.files:
-        tasks = {path.stem: load_task(path) for path in section.files}
-        if len(tasks) < len(section.files):
-            raise ConfigError(
-                "two files have one name", where="run.files", hint="the name without its suffix must differ"
-            )
-        return tasks
+        files = {path.stem: partial(load_task, path) for path in section.files}
+        if len(files) < len(section.files):
+            raise ConfigError("two files have one name", where="run.files", hint="rename one: the suffix does not count")
+        return TaskSet(files)
     from training.dataset.families import FAMILIES, MEMBERS
 
     known = {family.name: family for family in FAMILIES}
@@ -68,18 +89,16 @@ def training_tasks(section: RunSection) -> dict[str, Task]:
         for member in (section.members or range(MEMBERS))
         if split_of(family.name, member) == "train"
     ]
-    if not programs:
-        raise ConfigError("there are no tasks to learn from", where="run.families")
-    return {p.name: load_task(source=p.source, entry=p.entry) for p in programs}
+    return TaskSet({p.name: partial(load_task, source=p.source, entry=p.entry) for p in programs})
 
 
-def make_schedule(tasks: Mapping[str, Task] | list[str], section: RunSection, per_step: int) -> Schedule:
+def make_schedule(names: Sequence[str], section: RunSection, per_step: int) -> Schedule:
     """Whole passes over the tasks, each in an order of its own, cut into steps.
 
     Raises:
         ConfigError: There are fewer tasks than a step takes.
     """
-    names = list(tasks)
+    names = list(names)
     if len(names) < per_step:
         raise ConfigError(
             f"a step takes {per_step} tasks and there are {len(names)}",
