@@ -19,6 +19,7 @@ from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.reward.structural import Layer, Ranker
 from training.dataset.table import EXTENDED, Table
 from training.pairs import PairConfig, Pairs, make_pairs
+from training.splits import split_of
 
 Kind = Literal["mlp", "linear"]
 
@@ -76,6 +77,13 @@ class Trained:
 def columns(table: Table, *, extended: bool) -> NDArray[np.float64]:
     """What a ranker reads: φ, or φ and the extended set."""
     return np.hstack([table.phi, table.extended]) if extended else table.phi
+
+
+def learnable(table: Table) -> Table:
+    """The rows that may be learned from: no unseen family, no member that is held out (`training.splits`)."""
+    members = [int(task.rpartition("/")[2]) for task in table.task]
+    splits = [split_of(str(family), member) for family, member in zip(table.family, members, strict=True)]
+    return table.take(np.array([split == "train" for split in splits]))
 
 
 def split_families(families: Sequence[str], share: float, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -274,14 +274,14 @@ def assess(task: Task, source: str, verdict: Verdict) -> Assessment:
     from cudaperf_agent.features.extract import extract
     from cudaperf_agent.features.hints import hints
     from cudaperf_agent.reward.composite import score
+    from cudaperf_agent.reward.structural import shipped_ranker
     from graph.context import Assessment
 
     if not source:
         reward = score(verdict, None, None)
         return Assessment(reward=_reward(reward))
     features = extract(source, entry=task.name)
-    # The ranker is trained, not written: until an artefact is there, R_str is 0.
-    reward = score(verdict, features, None)
+    reward = score(verdict, features, shipped_ranker())
     told = {**features.values, "extended": features.extended, "missing": list(features.missing)}
     return Assessment(told, tuple(asdict(hint) for hint in hints(features)), _reward(reward))
 

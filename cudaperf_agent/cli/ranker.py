@@ -41,15 +41,15 @@ def train(
     seed: Annotated[int, typer.Option(help="Of the split by family and of the weights.")] = 0,
     as_json: JsonFlag = False,
 ) -> int:
-    """Train a ranker and write it as an artefact that loads without torch."""
+    """Train a ranker on the training split and write it as an artefact that loads without torch."""
     from cudaperf_agent.reward.structural import save_ranker
     from training.dataset.export import DATA
     from training.dataset.table import load_table
     from training.pairs import PairConfig
-    from training.ranker import TrainConfig
+    from training.ranker import TrainConfig, learnable
     from training.ranker import train as train_ranker
 
-    table = load_table(data or DATA / "variants.parquet")
+    table = learnable(load_table(data or DATA / "variants.parquet"))
     config = TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value), seed=seed)
     made = train_ranker(table, config)
     save_ranker(made.ranker, out)

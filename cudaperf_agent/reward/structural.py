@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,20 @@ class Ranker:
                 hidden = np.maximum(hidden, 0.0)
         result: NDArray[np.float64] = hidden[:, 0] / self.scale
         return result
+
+
+SHIPPED = Path(__file__).with_name("ranker")
+"""The ranker that comes with the package; how it was made and how good it is: ``docs/ranker.md``."""
+
+
+@cache
+def shipped_ranker() -> Ranker:
+    """The ranker that comes with the package.
+
+    Raises:
+        ConfigError: The installation lacks it, or holds another's file.
+    """
+    return load_ranker(SHIPPED)
 
 
 def load_ranker(folder: Path) -> Ranker:

@@ -32,7 +32,7 @@ def synthetic(*, families: int = 16, tasks: int = 4, variants: int = 10, noise: 
         extended=np.zeros((rows, len(EXTENDED))),
         gain=gain,
         error=np.full(rows, noise / 4),
-        task=np.array([f"t{t:03d}" for t in task]),
+        task=np.array([f"f{t // tasks:02d}/{t % tasks}" for t in task]),
         family=np.array([f"f{t // tasks:02d}" for t in task]),
         strategy=np.array([f"s{int(s)}" for s in rng.integers(0, 5, rows)]),
         origin=np.array(["series"] * rows),

@@ -15,7 +15,7 @@ from cudaperf_agent.reward.structural import load_ranker, save_ranker
 from training.evaluation.intervals import BootstrapConfig
 from training.pairs import PairConfig, make_pairs
 from training.rank_measures import MeasureConfig, kendall, measure, ranks, spearman, usable
-from training.ranker import TrainConfig, split_families, train, within_task_deviation
+from training.ranker import TrainConfig, learnable, split_families, train, within_task_deviation
 from training.ranker_eval import EvalConfig, Report, evaluate, family_folds, markdown, picture
 
 QUICK = TrainConfig(epochs=120, patience=30)
@@ -170,3 +170,11 @@ def test_training_repeats_and_standardises_by_the_training_split_only() -> None:
     training = table.take(np.isin(table.family, first.families[0]))
     np.testing.assert_allclose(first.ranker.mean, training.phi.mean(0))
     assert not set(first.families[0]) & set(first.families[1])
+
+
+def test_what_is_held_out_is_not_learned_from() -> None:
+    table = synthetic(families=3, tasks=8)
+    renamed = np.where(table.family == "f01", "nine_point", table.family)
+    kept = learnable(replace(table, family=renamed))
+    assert set(kept.family) == {"f00", "f02"}
+    assert {name.rpartition("/")[2] for name in kept.task} == set("012345")
