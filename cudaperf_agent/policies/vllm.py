@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,9 @@ class VllmPolicy:
             BackendUnavailable: vLLM is missing or does not start.
         """
         await self._start()
+    def use_sampling(self, sampling: SamplingConfig) -> None:
+        """From the next request on, draw like this."""
+        self._config = replace(self._config, sampling=sampling)
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers, drawn beside those of every other trajectory.
