@@ -35,6 +35,9 @@ def grpo(
     as_json: JsonFlag = False,
 ) -> int:
     """Train the policy by multi-turn GRPO: the graph rolls out, the verdicts reward, every trajectory is stored."""
+    import time
+
+    started = time.monotonic()
     from training.grpo.config import load_config
 
     given = {"model.adapter": adapter, "run.steps": steps, "run.seconds": seconds, "rollout.engine": engine}
@@ -52,7 +55,7 @@ def grpo(
     from training.grpo.run import train
 
     with open_store(load_settings().settings) as store:
-        done = train(made, out, store=store, say=say, resume=resume)
+        done = train(made, out, store=store, say=say, resume=resume, started=started)
     facts = {
         "steps": done.steps, "planned": done.planned, "finished": done.finished,
         "adapter": str(done.adapter), "checkpoint": str(done.checkpoint) if done.checkpoint else None,

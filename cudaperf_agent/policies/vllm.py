@@ -87,6 +87,7 @@ class VllmPolicy:
             BackendUnavailable: vLLM is missing or does not start.
         """
         await self._start()
+
     def use_sampling(self, sampling: SamplingConfig) -> None:
         """From the next request on, draw like this."""
         self._config = replace(self._config, sampling=sampling)

@@ -24,9 +24,9 @@ def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     torch.set_num_threads(1)
     task = load_task(Path(__file__).parents[1] / "cases" / "c" / "saxpy.c")
-    messages = [
-        {"role": m.role, "content": m.content} for m in build_messages(task, config=PromptConfig.compact())
-    ]
+    messages = [{"role": m.role, "content": m.content} for m in build_messages(task, config=PromptConfig.compact())]
     folder = tmp_path_factory.mktemp("tiny-policy")
-    assert make_tiny_policy(folder, messages) < 0.13, "the four answers are not learnt: ln 4 over their 14 tokens is 0.1"
+    assert make_tiny_policy(folder, messages) < 0.13, (
+        "the four answers are not learnt: ln 4 over their 14 tokens is 0.1"
+    )
     return folder

@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("trl", reason="the training extra is not installed")
 pytest.importorskip("peft", reason="the training extra is not installed")
 
-from toy_run import SAXPY, toy_train  # noqa: E402
+from toy_run import SAXPY, toy_train
 
-from cudaperf_agent.store.repository import Store  # noqa: E402
+from cudaperf_agent.store.repository import Store
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,7 +74,9 @@ def test_one_step_of_two_turns(tiny_policy: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_reward_rises_within_thirty_steps(tiny_policy: Path, tmp_path: Path) -> None:
     """Two of the four answers are correct; the policy learns to give those."""
-    toy_train(tiny_policy, tmp_path / "run", run={"steps": 30, "files": [str(SAXPY)], "save_every": 30, "report_to": []})
+    toy_train(
+        tiny_policy, tmp_path / "run", run={"steps": 30, "files": [str(SAXPY)], "save_every": 30, "report_to": []}
+    )
     rewards = [line["reward"] for line in lines(tmp_path / "run" / "metrics.jsonl")]
     assert len(rewards) == 30
     before, after = sum(rewards[:3]) / 3, sum(rewards[-5:]) / 5

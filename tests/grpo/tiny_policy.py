@@ -32,7 +32,8 @@ def _marked(source: str, mark: str) -> str:
 
 
 ANSWERS = tuple(
-    f"```cuda\n{_marked(source, mark)}```\n" for source, mark in zip((PLAIN, STRIDED, WRONG, BROKEN), "abcd", strict=True)
+    f"```cuda\n{_marked(source, mark)}```\n"
+    for source, mark in zip((PLAIN, STRIDED, WRONG, BROKEN), "abcd", strict=True)
 )
 
 CORRECT = frozenset(ANSWERS[:2])

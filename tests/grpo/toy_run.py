@@ -34,7 +34,9 @@ def toy_config(tiny: Path, **changes: dict[str, Any]) -> GrpoConfig:
 def toy_train(tiny: Path, out: Path, *, resume: bool = False, **changes: dict[str, Any]) -> TrainResult:
     """Train; trajectories go to ``store.sqlite`` in the folder above `out`."""
     with Store(f"sqlite:///{out.parent / 'store.sqlite'}") as store:
-        return train(toy_config(tiny, **changes), out, store=store, say=lambda text: print(text, flush=True), resume=resume)
+        return train(
+            toy_config(tiny, **changes), out, store=store, say=lambda text: print(text, flush=True), resume=resume
+        )
 
 
 if __name__ == "__main__":

@@ -71,11 +71,11 @@ class Deadline(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """Stops after the last step that fits into the time, with a checkpoint; the last planned step has one too.
 
     Args:
-        seconds: Wall time from now on; `None` for no limit.
+        until: `time.monotonic` at which the run must have ended; `None` for no limit.
     """
 
-    def __init__(self, seconds: float | None) -> None:
-        self._until = time.monotonic() + seconds if seconds is not None else None
+    def __init__(self, until: float | None) -> None:
+        self._until = until
         self._longest = 0.0
         self._last = time.monotonic()
         self.reached = False

@@ -151,7 +151,8 @@ class RunSection(Section):
     epochs: int = Field(default=60, ge=1)
     """Passes over the tasks, where `steps` is unset."""
     seconds: float | None = Field(default=None, gt=0)
-    """Wall time after which no further step begins; a checkpoint is written and the run can be resumed."""
+    """Wall time, start-up included, by which the run or slice must end: a step that would end later does not begin, a
+    checkpoint is written, and the run can be resumed."""
     seed: int = Field(default=0, ge=0, lt=2**31)
     """Of order, sampling and a fresh adapter."""
     families: tuple[str, ...] = ()

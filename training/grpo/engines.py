@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,8 +16,10 @@ from cudaperf_agent.policies.base import Policy, Proposal, ProposalRequest
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
 from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
 from training.grpo.config import ModelSection, RolloutSection
+from training.grpo.plan import adapter_rank
 
 _ADAPTERS_KEPT = 2
+_RANKS = (8, 16, 32, 64, 128, 256)  # that vLLM's kernels are made for
 
 
 class Engine(Protocol):
@@ -51,11 +55,11 @@ class VllmEngine:
 
     def __init__(self, model: ModelSection, section: RolloutSection, folder: Path) -> None:
         self._folder = folder
-        self._rank = _adapter_rank(model)
+        rank = adapter_rank(model)
         self._policy = VllmPolicy(
             VllmConfig(
                 model=model.base,
-                lora_rank=self._rank,
+                lora_rank=next(known for known in _RANKS if known >= rank),
                 dtype=model.dtype,
                 memory_share=section.gpu_memory,
                 max_model_len=section.max_model_len,
@@ -73,7 +77,8 @@ class VllmEngine:
 
     async def start(self) -> None:
         """Start the engine: tens of seconds."""
-        await self._policy.start()
+        with _one_device():
+            await self._policy.start()
 
     def follow(self, model: Any, step: int) -> None:
         """Write the adapter and load it hot."""
@@ -172,11 +177,25 @@ class ModelEngine:
         self._policy.model = model
 
 
-def _adapter_rank(model: ModelSection) -> int:
-    """Largest rank that the engine must take: of the adapter to begin with, or the fresh one's; one vLLM knows."""
-    import json
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK")
 
-    rank = model.lora_rank
-    if model.adapter is not None:
-        rank = int(json.loads((model.adapter / "adapter_config.json").read_text())["r"])
-    return next(known for known in (8, 16, 32, 64, 128, 256) if known >= rank)
+
+@contextmanager
+def _one_device() -> Iterator[None]:
+    """The environment in which an engine's process starts: a fresh one, on this process's device only.
+
+    The engine must not take the trainer's launcher for its own, nor inherit a driver that this process has opened.
+    """
+    before = dict(os.environ)
+    os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
+    if "LOCAL_RANK" in before:
+        visible = before.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        rank = int(before["LOCAL_RANK"])
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[rank] if len(visible) > rank and visible[rank] else str(rank)
+        for name in _LAUNCHER:
+            os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -81,6 +81,7 @@ def learn(
     follow: Callable[[Any, int], None],
     meter: StepMeter,
     checkpoint: Path | None,
+    until: float | None,
     say: Callable[[str], None],
 ) -> int:
     """Train until the schedule or the time is at its end; the steps done over all slices."""
@@ -133,7 +134,7 @@ def learn(
             parameter.data = parameter.data.float()
     # Its dictionaries on stdout are the log's numbers over again.
     trainer.remove_callback(PrinterCallback)
-    deadline = Deadline(run.seconds)
+    deadline = Deadline(until)
     trainer.add_callback(StepLog(out / "metrics.jsonl", meter, trainer.record, say))
     trainer.add_callback(deadline)
     trainer.add_callback(

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.cuda.verdict import Status, Verdict
-from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.extract import extract
 from cudaperf_agent.features.hints import hints
 from cudaperf_agent.reward.composite import Reward, Scorer, score
 from cudaperf_agent.reward.presets import PRESETS, RewardPreset
-from cudaperf_agent.reward.structural import load_ranker
+from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
 from cudaperf_agent.tasks.model import Task
 from graph.context import Assessment
 from training.grpo.config import RewardSection
 
 AssessCandidate = Callable[[Task, str, Verdict], Assessment]
-
-_SHIPPED = Path(__file__).parents[2] / "cudaperf_agent" / "reward" / "ranker"
 
 
 def reward_preset(section: RewardSection) -> RewardPreset:
@@ -39,19 +35,12 @@ def make_assess(section: RewardSection) -> AssessCandidate:
     """What the graph's ``assess`` node does in a run with these rewards.
 
     Raises:
-        ConfigError: A ranker is wanted and there is none.
+        ConfigError: The ranker's artefact is missing or broken.
     """
     preset = reward_preset(section)
     ranker: Scorer | None = None
     if section.structural != "none":
-        folder = section.ranker or _SHIPPED
-        if not folder.is_dir():
-            raise ConfigError(
-                "there is no ranker for the structural reward",
-                where=str(folder),
-                hint='make one with `cudaperf ranker train` and name it in reward.ranker, or set structural = "none"',
-            )
-        ranker = load_ranker(folder)
+        ranker = load_ranker(section.ranker) if section.ranker is not None else shipped_ranker()
 
     def assess(task: Task, source: str, verdict: Verdict) -> Assessment:
         if not source:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -60,6 +62,7 @@ def train(
     say: Say,
     resume: bool = False,
     verifier: CandidateVerifier | None = None,
+    started: float | None = None,
 ) -> TrainResult:
     """Train by the graph.
 
@@ -70,14 +73,14 @@ def train(
         say: Progress.
         resume: Go on from the newest checkpoint in `out`; from the beginning where there is none.
         verifier: Who judges; made from the configuration where `None`.
+        started: `time.monotonic` from which ``run.seconds`` count; now where `None`.
 
     Raises:
         BackendUnavailable: A library, a model or the compiler is missing, or the engine fails.
         ConfigError: The configuration does not fit the machine or the tasks.
     """
+    started = time.monotonic() if started is None else started
     _require_libraries()
-    import torch
-
     from training.grpo import learner
 
     out.mkdir(parents=True, exist_ok=True)
@@ -92,8 +95,7 @@ def train(
     schedule = make_schedule(list(tasks), config.run, config.rollout.tasks_per_step)
     meter = StepMeter()
     verifier = verifier or _verifier(config)
-    on_one_gpu = verifier.backend == "gpu" and config.verify.timing and torch.cuda.is_available()
-    turns = GpuTurns() if on_one_gpu else None
+    turns = GpuTurns() if verifier.backend == "gpu" and config.verify.timing and _shares_gpu() else None
     tokenizer = learner.load_tokenizer(config.model)
     engine = _engine(config, tokenizer, out / "engine" / f"rank-{learner.rank()}")
     try:
@@ -115,6 +117,7 @@ def train(
             follow=engine.follow,
             meter=meter,
             checkpoint=checkpoint,
+            until=None if config.run.seconds is None else started + config.run.seconds,
             say=say,
         )
     finally:
@@ -136,6 +139,16 @@ def _require_libraries() -> None:
             raise BackendUnavailable(
                 f"{name} is not installed", hint='Install it with: pip install "cudaperf-agent[training]"'
             )
+
+
+def _shares_gpu() -> bool:
+    """Whether this process generates and learns on the GPU that candidates are timed on, which is the first one.
+
+    With two GPUs, ``CUDA_VISIBLE_DEVICES=1`` leaves the first one to timing: candidates do not see that variable.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    return (visible[local] if len(visible) > local and visible[local] else str(local)) in ("0", "")
 
 
 def _verifier(config: GrpoConfig) -> CandidateVerifier:

@@ -69,7 +69,9 @@ def training_tasks(section: RunSection) -> TaskSet:
     if section.files:
         files = {path.stem: partial(load_task, path) for path in section.files}
         if len(files) < len(section.files):
-            raise ConfigError("two files have one name", where="run.files", hint="rename one: the suffix does not count")
+            raise ConfigError(
+                "two files have one name", where="run.files", hint="rename one: the suffix does not count"
+            )
         return TaskSet(files)
     from training.dataset.families import FAMILIES, MEMBERS
 
