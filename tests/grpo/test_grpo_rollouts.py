@@ -1,4 +1,4 @@
-"""Rollouts through the graph with a scripted policy: horizon, shared verdicts, time accounts, branches of one history."""
+"""Rollouts through the graph, scripted: horizon, shared verdicts, time accounts, branches of one history."""
 
 from __future__ import annotations
 

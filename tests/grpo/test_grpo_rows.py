@@ -123,7 +123,8 @@ def test_the_log_tells_rates_diversity_and_alarms() -> None:
     turns = [
         timed(0, 0, 4.0, 3.0), timed(1, 0, 2.0, 2.0), timed(2, 0, 0.5, 1.0, clipped="low"),
         turn(3, 0, -3.0, status="no_code", source_key="", parts={"outcome": "uncompiled"}),
-        turn(0, 1, -3.0, status="cheat", parts={"outcome": "uncompiled"}), turn(1, 1, -2.0, status="wrong", parts={"outcome": "wrong"}),
+        turn(0, 1, -3.0, status="cheat", parts={"outcome": "uncompiled"}),
+        turn(1, 1, -2.0, status="wrong", parts={"outcome": "wrong"}),
         turn(2, 1, None, status="unstable"), timed(3, 1, 1.5, 0.0),
     ]  # fmt: skip
     groups = make_groups(turns, RULE, 2, mask_truncated=True)
