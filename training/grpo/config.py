@@ -79,6 +79,12 @@ class VerifySection(Section):
     """`auto` takes the GPU where there is one; the emulator takes processors only."""
     timing: bool = True
     """Time correct candidates on the GPU; without, only correctness and structure are rewarded."""
+    emulate: bool = True
+    """On the GPU, look for memory errors and races on the emulator too: more processor time, fewer false passes."""
+    samples: int = Field(default=24, ge=5)
+    """Timed calls of a candidate."""
+    contents: int = Field(default=24, ge=1)
+    """Input sets that the timed calls go through; a few make a task's first timing much cheaper."""
     seed: int = Field(default=0, ge=0)
     """Of the test inputs."""
 

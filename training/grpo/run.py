@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -152,10 +152,14 @@ def _shares_gpu() -> bool:
 
 
 def _verifier(config: GrpoConfig) -> CandidateVerifier:
+    from cudaperf_agent.cuda.timing import TIMING
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 
-    verifier_config = VerifierConfig(seed=config.verify.seed)
-    return Verifier(verifier_config, gpu=None) if config.verify.backend == "emulator" else Verifier(verifier_config)
+    wanted = config.verify
+    fewest = min(TIMING.fewest_contents, wanted.contents)
+    timing = replace(TIMING, samples=wanted.samples, contents=wanted.contents, fewest_contents=fewest)
+    numbers = VerifierConfig(seed=wanted.seed, also_emulate=wanted.emulate, timing=timing)
+    return Verifier(numbers, gpu=None) if wanted.backend == "emulator" else Verifier(numbers)
 
 
 def _engine(config: GrpoConfig, tokenizer: Any, folder: Path) -> Engine:
