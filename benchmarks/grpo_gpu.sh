@@ -11,7 +11,7 @@ config=${3:?configuration file}
 limit=${4:?seconds}
 shift 4
 python=${PYTHON:-python3}
-spare=${SPARE:-20}
+spare=${SPARE:-30}
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

@@ -41,7 +41,8 @@ class StepLog(TrainerCallback):  # type: ignore[misc, unused-ignore]
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """A resumed run's log has no steps that are done again."""
         if state.is_world_process_zero:
-            cut_log(self._path, state.global_step)
+            for path in (self._path, *self._path.parent.glob("rows*.jsonl")):
+                cut_log(path, state.global_step)
         self._meter.take()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:

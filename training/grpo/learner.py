@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import trl
 from datasets import Dataset
 from datasets.table import InMemoryTable
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -23,7 +24,20 @@ from training.grpo.config import GrpoConfig, ModelSection
 from training.grpo.plan import Layout
 from training.grpo.step_time import StepMeter
 from training.grpo.tasks import Schedule
-from training.grpo.trl_adapter import GraphTrainer, StepRows, trl_config
+from training.grpo.trl_adapter import TESTED_WITH, GraphTrainer, StepRows, trl_config
+
+
+def check_release() -> None:
+    """The adapter reaches into TRL's trainer, which other releases change.
+
+    Raises:
+        BackendUnavailable: Another release of TRL is installed.
+    """
+    if not trl.__version__.startswith(TESTED_WITH + "."):
+        raise BackendUnavailable(
+            f"TRL {trl.__version__} is installed; training works with {TESTED_WITH}",
+            hint=f'pip install "trl=={TESTED_WITH}.*"',
+        )
 
 
 def rank() -> int:

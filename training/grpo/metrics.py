@@ -42,6 +42,14 @@ def rollout_metrics(rollout: Rollout, groups: Sequence[Group], turns: int) -> di
             [float(len({t.source_key for t in g.turns if t.source_key})) for g in groups]
         ),
     }
+    lengths = [float(len(t.ids)) for t in rows]
+    found |= {
+        # By TRL's names for them.
+        "completions/mean_length": _mean(lengths),
+        "completions/max_length": max(lengths, default=math.nan),
+        "completions/clipped_ratio": found["rollout/truncated"],
+        "frac_reward_zero_std": found["zero_variance_groups"],
+    }
     found |= _rates(rows, turns)
     found |= _rewards(rows)
     correlation = _rank_correlation(groups)

@@ -83,6 +83,7 @@ def train(
     _require_libraries()
     from training.grpo import learner
 
+    learner.check_release()
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out) if resume else None
     if not resume and newest_checkpoint(out) is not None:

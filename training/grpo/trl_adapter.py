@@ -77,6 +77,10 @@ class GraphTrainer(GRPOTrainer):  # type: ignore[misc, unused-ignore]
             model.train()
         self._meter.begin("learning")
         self.record(found.metrics)
+        rows = found.training.rows
+        tokens = torch.tensor(sum(len(r.prompt_ids) + len(r.ids) for r in rows), device=self.accelerator.device)
+        self.state.num_input_tokens_seen += int(self.accelerator.gather(tokens).sum())
+        self._metrics["train"]["num_tokens"] = [self.state.num_input_tokens_seen]
         return self._tensors(found.training)
 
     def record(self, metrics: dict[str, float]) -> None:
