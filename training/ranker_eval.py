@@ -281,13 +281,14 @@ _HEADS = {
 }  # fmt: skip
 
 
-def markdown(report: Report) -> str:
-    """The report as Markdown tables."""
+def markdown(report: Report, intro: str | None = None) -> str:
+    """The report as Markdown tables; `intro` instead of the usual first paragraph. What was not asked is left out."""
     columns_ = [f.name for f in fields(Measures) if f.name != "tasks"]
-    parts = [
+    usual = (
         f"{report.rows} variants of {report.families} families, {report.folds} folds by family; intervals are 95 %, "
-        f"resampling families. Data `{report.data_digest[:12]}`.",
-    ]
+        f"resampling families. Data `{report.data_digest[:12]}`."
+    )
+    parts = [intro or usual]
     for title, group in (("All tasks", report.scorers), ("Tasks whose best variant reaches 1.5× naive", report.kept)):
         tasks = next(iter(group.values())).tasks
         parts += ["", f"**{title}** ({tasks})", "", "| scorer | " + " | ".join(_HEADS[c] for c in columns_) + " |"]
@@ -297,14 +298,16 @@ def markdown(report: Report) -> str:
         ]
     parts += ["", "**Spearman ρ of the ranker less that of**", ""]
     parts += [f"- {name}: {_shown(interval)}" for name, interval in report.differences.items()]
-    parts += ["", "**Pair accuracy on unseen families and unseen strategies at once**", ""]
-    parts += [f"- {name}: {_shown(interval)}" for name, interval in report.unseen_strategy.items()]
-    parts += ["", "**Does a feature order real times where one thing was changed?**", ""]
-    parts += ["| strategy | feature | larger is faster | pairs |", "|---|---|---|---|"]
-    parts += [
-        f"| {e['strategy']} | {e['feature']} | {e['larger_is_faster']:.2f} | {e['pairs']} |"
-        for e in report.single_edits
-    ]
+    if report.unseen_strategy:
+        parts += ["", "**Pair accuracy on unseen families and unseen strategies at once**", ""]
+        parts += [f"- {name}: {_shown(interval)}" for name, interval in report.unseen_strategy.items()]
+    if report.single_edits:
+        parts += ["", "**Does a feature order real times where one thing was changed?**", ""]
+        parts += ["| strategy | feature | larger is faster | pairs |", "|---|---|---|---|"]
+        parts += [
+            f"| {e['strategy']} | {e['feature']} | {e['larger_is_faster']:.2f} | {e['pairs']} |"
+            for e in report.single_edits
+        ]
     return "\n".join(parts) + "\n"
 
 
@@ -315,7 +318,7 @@ def picture(table: Table, scores: Scores, *, width: int = 720, height: int = 480
         x[rows] -= scores[rows].mean()
         y[rows] -= table.gain[rows].mean()
     limits = [max(1e-9, float(np.quantile(np.abs(v), 0.995))) if v.size else 1.0 for v in (x, y)]
-    colours = {"generator": "#1b6ca8", "series": "#c9781d", "edit": "#7a3b8f"}
+    colours = {"generator": "#1b6ca8", "series": "#c9781d", "edit": "#7a3b8f", "hand": "#2f7d4f", "policy": "#b03a48"}
     left, bottom = 60, 45
 
     def at(value: float, limit: float, low: float, high: float) -> float:
@@ -331,7 +334,7 @@ def picture(table: Table, scores: Scores, *, width: int = 720, height: int = 480
     legend = [
         f'<circle cx="{left + 14}" cy="{24 + 18 * i}" r="4" fill="{c}"/>'
         f'<text x="{left + 24}" y="{28 + 18 * i}">{o}</text>'
-        for i, (o, c) in enumerate(colours.items())
+        for i, (o, c) in enumerate((o, c) for o, c in colours.items() if o in table.origin)
     ]
     frame = [
         f'<rect x="{left}" y="10" width="{width - 10 - left}" height="{height - bottom - 10}" '

@@ -94,13 +94,19 @@ def export(
         str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
     ] = None,
 ) -> int:
-    """Join what was built with what was measured, as Parquet; or write out what the store remembers of runs."""
+    """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
     if runs:
         return _export_runs(out or Path("dataset"), origin)
     from training.dataset.build import read_lines
-    from training.dataset.export import DATA, measured_rows, write_export
+    from training.dataset.export import DATA, measured_rows, write_export, write_transfer
+    from training.dataset.transfer import is_hand_written
 
-    for path in write_export(list(read_lines(built)), measured_rows(measured), out or DATA):
+    rows = measured_rows(measured)
+    by_hand = [row for row in rows if is_hand_written(row["task"])]
+    paths = [write_transfer(by_hand, out or DATA)] if by_hand else []
+    if len(by_hand) < len(rows) or not rows:
+        paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
+    for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
+from cudaperf_agent.errors import UsageError
 
 app = typer.Typer(help="Train and validate the structural ranker.", no_args_is_help=True)
 
@@ -71,25 +72,45 @@ def evaluate(
     kind: KindOption = Kind.MLP,
     pairs: PairsOption = PairsOf.QUARTILES,
     folds: Annotated[int, typer.Option(help="Groups of families held out in turn.")] = 8,
+    transfer: Annotated[bool, typer.Option("--transfer", help="Test it on the hand-written kernels instead.")] = False,
+    sampled: Annotated[
+        Path | None,
+        typer.Option(help="Test it on a policy's kernels instead: JSON lines of task, source, status, seconds."),
+    ] = None,
     svg: Annotated[Path | None, typer.Option(help="Also write the picture of score against speedup.")] = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Validate the ranker on families it has not seen, beside simpler scores and controls; prints Markdown."""
-    from training.dataset.export import DATA
+    from training.dataset.export import DATA, TRANSFER
+    from training.dataset.sampled import naive_seconds, sampled_table
     from training.dataset.table import load_table
     from training.pairs import PairConfig
-    from training.ranker import TrainConfig
+    from training.ranker import TrainConfig, learnable
     from training.ranker_eval import EvalConfig, markdown, picture
     from training.ranker_eval import evaluate as evaluate_ranker
 
     table = load_table(data or DATA / "variants.parquet")
     config = EvalConfig(folds=folds, train=TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value)))
-    report = evaluate_ranker(table, config, say=say)
+    if transfer and sampled is not None:
+        raise UsageError("--transfer and --sampled are two test sets", hint="run the command once for each")
+    if transfer or sampled is not None:
+        from training.transfer_eval import evaluate_transfer, transfer_markdown
+
+        if sampled is None:
+            test, name = load_table((data or DATA / TRANSFER).with_name(TRANSFER)), "hand-written tasks"
+        else:
+            test, name = sampled_table(sampled, naive_seconds(data or DATA / "variants.parquet")), "families"
+        seen = learnable(table)
+        report = evaluate_transfer(seen, test, config, say=say)
+        text = transfer_markdown(report, seen, name)
+    else:
+        test, report = table, evaluate_ranker(table, config, say=say)
+        text = markdown(report)
     if svg is not None:
-        svg.write_text(picture(table, report.scores))
+        svg.write_text(picture(test, report.scores))
         say(f"wrote {svg}")
     if as_json:
         put_json(report.to_dict())
     else:
-        put(markdown(report))
+        put(text)
     return 0

@@ -35,6 +35,7 @@ def grpo(
     as_json: JsonFlag = False,
 ) -> int:
     """Train the policy by multi-turn GRPO: the graph rolls out, the verdicts reward, every trajectory is stored."""
+    import os
     import time
 
     started = time.monotonic()
@@ -56,6 +57,8 @@ def grpo(
 
     with open_store(load_settings().settings) as store:
         done = train(made, out, store=store, say=say, resume=resume, started=started)
+    if os.environ.get("RANK", "0") != "0":
+        return 0
     facts = {
         "steps": done.steps, "planned": done.planned, "finished": done.finished,
         "adapter": str(done.adapter), "checkpoint": str(done.checkpoint) if done.checkpoint else None,

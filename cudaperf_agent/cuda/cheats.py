@@ -54,6 +54,7 @@ class GrowthRule:
         probe_elements: Most elements of the largest buffer of a probe.
         idle_share: A kernel that never has 1/`idle_share` of the threads of the widest launch of all may be idle.
         probe_seconds: Time of all probes together; what did not come back by then is not judged.
+        idle_probes: Probes at most on which a kernel that looks idle is tried again.
     """
 
     wide: int = 2048
@@ -63,6 +64,7 @@ class GrowthRule:
     probe_elements: int = 1 << 21
     idle_share: int = 8
     probe_seconds: float = 3.0
+    idle_probes: int = 4
 
 
 GROWTH = GrowthRule()

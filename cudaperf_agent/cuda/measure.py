@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from cudaperf_agent.cuda.ceilings import Ceilings, least_seconds
 from cudaperf_agent.cuda.gpu import Gpu, read_clocks
+from cudaperf_agent.cuda.share import profile_of
+from cudaperf_agent.cuda.spread import UNKNOWN, Spread
 from cudaperf_agent.cuda.statistics import speedup
-from cudaperf_agent.cuda.timing import Contents, Timed, TimingConfig, time_candidate
+from cudaperf_agent.cuda.timing import Contents, Timed, TimedRun, TimingConfig
 from cudaperf_agent.cuda.timing_process import TimedKind
+from cudaperf_agent.cuda.trace import Trace
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Task
 
 NAIVE = "naive CUDA"
 C_ONE_CORE = "C -O3 -march=native, one core"
-C_END_TO_END = f"{C_ONE_CORE}, copies included"
+END_TO_END = ", copies included"
+C_END_TO_END = f"{C_ONE_CORE}{END_TO_END}"
+
+
+class Turn(Protocol):
+    """Gives the device, and with `cpu` the processors, to what runs inside."""
+
+    def __call__(self, *, cpu: bool = True) -> AbstractAsyncContextManager[None]: ...
+
+
+def _at_once(*, cpu: bool = True) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,11 @@ class Stopwatch:
         wrap: The sandbox, with the GPU visible.
         env: Extra environment variables.
         clocks: Reads the device's clocks.
+        turn: Waits for the device.
+        staging: Limits how many processes are being started.
+        tracer: The library that records what the device did, for explanation; `None` where there is no CUPTI.
+        ceilings: What the device can do; `None` where that is not known.
+        spread: How much processes differ on it.
     """
 
     timer: Path
@@ -40,11 +62,53 @@ class Stopwatch:
     wrap: Wrap | None = None
     env: dict[str, str] | None = None
     clocks: Callable[[], dict[str, Any]] = read_clocks
+    turn: Turn = _at_once
+    staging: asyncio.Semaphore | None = None
+    tracer: Path | None = None
+    ceilings: Ceilings | None = None
+    spread: Spread = UNKNOWN
 
-    async def time(self, library: Path, kind: TimedKind, task: Task, contents: Contents) -> Timed:
-        """Time it in a fresh process, off the event loop."""
-        return await asyncio.to_thread(
-            time_candidate,
+    async def time(self, library: Path, kinds: Sequence[TimedKind], task: Task, contents: Contents) -> list[Timed]:
+        """Time it in fresh processes, off the event loop; ends with the first kind that fails.
+
+        The processes of all kinds start side by side, and are timed one at a time. Where several processes are asked
+        for, the samples of one kind are those of all of them, in order.
+        """
+        runs = [self.run(library, kind, task, contents) for kind in kinds for _ in range(self.config.processes)]
+        try:
+            await asyncio.gather(*(self._staged(run) for run in runs))
+            found: list[Timed] = []
+            for kind in kinds:
+                mine, runs_of_kind = [r for r in runs if r.kind == kind], list[Timed]()
+                for run in mine:
+                    async with self.turn(cpu=kind == "end_to_end"):
+                        timed = await asyncio.to_thread(run.calls)
+                    timed = await asyncio.to_thread(run.checker.checked, timed)
+                    runs_of_kind.append(timed)
+                    if timed.timing is None:
+                        return [*found, timed]
+                found.append(together(runs_of_kind))
+            return found
+        finally:
+            await asyncio.to_thread(_close, runs)
+
+    async def traced(self, library: Path, kind: TimedKind, task: Task, contents: Contents) -> Trace | None:
+        """What the device did in a few calls, in a process of its own; `None` where that cannot be recorded."""
+        if self.tracer is None:
+            return None
+        run = self.run(library, kind, task, contents, self.tracer)
+        try:
+            await self._staged(run)
+            async with self.turn(cpu=False):
+                return await asyncio.to_thread(run.traced)
+        finally:
+            await asyncio.to_thread(run.close)
+
+    def run(
+        self, library: Path, kind: TimedKind, task: Task, contents: Contents, tracer: Path | None = None
+    ) -> TimedRun:
+        """A fresh process, not started yet."""
+        return TimedRun(
             self.timer,
             library,
             kind,
@@ -54,15 +118,35 @@ class Stopwatch:
             l2_bytes=self.l2_bytes,
             wrap=self.wrap,
             env=self.env,
+            tracer=tracer,
         )
+
+    async def _staged(self, run: TimedRun) -> None:
+        async with self.staging or nullcontext():
+            await asyncio.to_thread(run.stage)
+
+
+def together(parts: Sequence[Timed]) -> Timed:
+    """Several processes of the same thing as one measurement."""
+    first = parts[0]
+    if len(parts) == 1 or first.timing is None:
+        return first
+    samples = tuple(s for part in parts if part.timing for s in part.timing.samples)
+    note = f"{first.timing.note}, in {len(parts)} processes"
+    return replace(first, timing=replace(first.timing, samples=samples, note=note, processes=len(parts)))
+
+
+def _close(runs: Sequence[TimedRun]) -> None:
+    for run in runs:
+        run.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
-    """Times that a candidate is compared with; each may be missing."""
+    """Times that a candidate is compared with: of the naive CUDA, which may be missing, and of ways to run the C."""
 
     naive: Timing | None = None
-    reference: Timing | None = None
+    references: tuple[Timing, ...] = ()
 
 
 async def measured_verdict(
@@ -77,62 +161,89 @@ async def measured_verdict(
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
     before = await asyncio.to_thread(watch.clocks)
     kinds: tuple[TimedKind, ...] = ("device", "end_to_end") if verdict.form == "device" else ("end_to_end",)
-    timings: list[Timing] = []
-    clocks: dict[str, Any] = {"before": before}
-    for kind in kinds:
-        timed = await watch.time(library, kind, task, contents)
-        clocks[kind] = timed.clocks
-        if timed.timing is None:
-            return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
-        timings.append(timed.timing)
+    found = await watch.time(library, kinds, task, contents)
+    clocks: dict[str, Any] = {"before": before, **{k: t.clocks for k, t in zip(kinds, found, strict=False)}}
     clocks["after"] = await asyncio.to_thread(watch.clocks)
+    verdict = replace(verdict, clocks=clocks)
+    if found[-1].timing is None:
+        return with_times(verdict, found, task, contents, watch, baselines, gpu)
+    trace = await watch.traced(library, kinds[0], task, contents)
+    return with_times(verdict, found, task, contents, watch, baselines, gpu, trace)
+
+
+def with_times(
+    verdict: Verdict,
+    found: Sequence[Timed],
+    task: Task,
+    contents: Contents,
+    watch: Stopwatch,
+    baselines: Baselines,
+    gpu: Gpu | None,
+    trace: Trace | None = None,
+) -> Verdict:
+    """`verdict` with measurements of one or two kinds, the decisive one first; the last may be a failure."""
+    timings: list[Timing] = []
+    for timed in found:
+        if timed.timing is None:
+            return replace(verdict, status=timed.status, message=timed.message)
+        timings.append(timed.timing)
     main = timings[0]
-    if gpu is not None and _impossible(main, task, contents, gpu):
-        message = f"{main.median:.3g} s is less than the memory needs to take the outputs"
-        return replace(verdict, status=Status.UNSTABLE, message=message, clocks=clocks)
-    timings += [t for t in (baselines.naive, baselines.reference) if t is not None]
+    floor = _floor(task, contents, watch.ceilings, gpu)
+    if main.median < floor:
+        message = f"{main.median:.3g} s is less than this device needs to write the outputs, {floor:.3g} s"
+        return replace(verdict, status=Status.UNSTABLE, message=message)
+    if trace is not None:
+        timings += trace.timings(main)
+    profile = profile_of(timings, task, contents, gpu, watch.ceilings, trace, floor)
+    timings += [t for t in (baselines.naive, *baselines.references) if t is not None]
     return replace(
         verdict,
         measured=True,
         timings=tuple(timings),
-        speedups=tuple(_speedups(main, timings, baselines)),
-        profile={**verdict.profile, **_profile(timings, contents, gpu)},
-        clocks=clocks,
+        speedups=tuple(_speedups(main, timings, baselines, watch.spread)),
+        profile={**verdict.profile, **profile},
     )
 
 
-def _speedups(main: Timing, timings: list[Timing], baselines: Baselines) -> list[Speedup]:
+def _speedups(main: Timing, timings: list[Timing], baselines: Baselines, spread: Spread) -> list[Speedup]:
     found: list[Speedup] = []
-    if baselines.naive is not None and baselines.naive.samples and main.kind == "device":
-        found.append(speedup(NAIVE, baselines.naive.samples, main.samples))
-    reference = baselines.reference
-    if reference is not None and reference.samples:
+
+    def compare(name: str, reference: Timing, candidate: Timing) -> None:
+        if reference.samples:
+            found.append(
+                speedup(
+                    name,
+                    reference.samples,
+                    candidate.samples,
+                    reference_cv=_deviation(reference, spread),
+                    candidate_cv=_deviation(candidate, spread),
+                )
+            )
+
+    if baselines.naive is not None and main.kind == "device":
+        compare(NAIVE, baselines.naive, main)
+    whole = next((t for t in timings if t.kind == "end_to_end"), None)
+    for reference in baselines.references:
         if main.kind == "device":
-            found.append(speedup(C_ONE_CORE, reference.samples, main.samples))
-        whole = next((t for t in timings if t.kind == "end_to_end"), None)
+            compare(reference.note, reference, main)
         if whole is not None:
-            found.append(speedup(C_END_TO_END, reference.samples, whole.samples))
+            compare(f"{reference.note}{END_TO_END}", reference, whole)
     return found
 
 
-def _written_bytes(task: Task, contents: Contents) -> int:
-    return sum(contents.cases[0].values[p.name].nbytes for p in task.buffers if p.written)
+def _deviation(timing: Timing, spread: Spread) -> float:
+    """Between processes; of the C only what its own samples show, since the spread is the device's."""
+    if timing.kind == "reference":
+        return 0.0
+    return spread.deviation(timing.median) / math.sqrt(timing.processes)
 
 
-def _impossible(timing: Timing, task: Task, contents: Contents, gpu: Gpu) -> bool:
-    """Outputs far larger than the L2 cannot be written faster than the memory bus could, at its datasheet's rate."""
-    written = _written_bytes(task, contents)
-    return written > 4 * gpu.l2_bytes and timing.median < written / gpu.datasheet_bandwidth
-
-
-def _profile(timings: list[Timing], contents: Contents, gpu: Gpu | None) -> dict[str, Any]:
-    by_kind = {t.kind: t.median for t in timings}
-    found: dict[str, Any] = {"timed_bytes": contents.bytes}
-    if "device" in by_kind and by_kind["device"] > 0:
-        rate = contents.bytes / by_kind["device"]
-        found["bytes_per_second"] = rate
-        if gpu is not None and gpu.datasheet_bandwidth:
-            found["share_of_datasheet_bandwidth"] = rate / gpu.datasheet_bandwidth
-        if by_kind.get("end_to_end"):
-            found["copies_and_allocation_share"] = max(0.0, 1.0 - by_kind["device"] / by_kind["end_to_end"])
-    return found
+def _floor(task: Task, contents: Contents, ceilings: Ceilings | None, gpu: Gpu | None) -> float:
+    written = contents.written_bytes(task)
+    if gpu is None:
+        return 0.0
+    if ceilings is not None:
+        return least_seconds(written, gpu.l2_bytes, ceilings)
+    # Nothing is measured: what the memory bus could do at its datasheet's rate.
+    large = written > 4 * gpu.l2_bytes and gpu.datasheet_bandwidth > 0
+    return (written - gpu.l2_bytes) / gpu.datasheet_bandwidth if large else 0.0

@@ -9,20 +9,24 @@ from pathlib import Path
 
 from cudaperf_agent.cuda.baselines import Baseline, make_contents, time_reference, timed_case
 from cudaperf_agent.cuda.building import Built
+from cudaperf_agent.cuda.ceilings import device_ceilings
 from cudaperf_agent.cuda.compile import compile_cuda
-from cudaperf_agent.cuda.measure import C_ONE_CORE, Baselines, Stopwatch, measured_verdict
+from cudaperf_agent.cuda.measure import C_ONE_CORE, Baselines, Stopwatch, measured_verdict, with_times
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
+from cudaperf_agent.cuda.own import OwnTimer
+from cudaperf_agent.cuda.spread import UNKNOWN, known_spread
 from cudaperf_agent.cuda.timing import Contents
-from cudaperf_agent.cuda.verdict import Verdict
+from cudaperf_agent.cuda.tracer import tracer_library
+from cudaperf_agent.cuda.verdict import Timing, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
+from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.oracle import Oracle
 from cudaperf_agent.tasks.reference_build import Build, require_library
 
 TIMER = Path(__file__).with_name("timer.cu")
-_TASKS_AT_HAND = 2  # contents are hundreds of megabytes
 
 
 class Measuring:
@@ -36,55 +40,103 @@ class Measuring:
     def __init__(self, place: Workplace, build: Callable[[Task, str], Awaitable[Built | Verdict]]) -> None:
         self._place = place
         self._build = build
-        self._contents: Once[Contents] = Once(_TASKS_AT_HAND)
+        self._contents: Once[Contents] = Once(place.config.tasks_at_hand)
         self._baselines: Once[Baselines] = Once(place.config.remembered_tasks)
+        self._watch: Once[Stopwatch] = Once(1)
+        self._own: dict[str, OwnTimer] = {}
+        config = place.config
+        self._timing = config.own.timing(config.timing) if config.trust == "own" else config.timing
+        self._staging = asyncio.Semaphore(place.config.staged)
 
     async def measure(self, task: Task, built: Built, verdict: Verdict) -> Verdict:
         """`verdict` of a correct candidate with its times and speedups."""
         assert built.compiled.artefact is not None
         clock = asyncio.get_running_loop().time
         started = clock()
-        watch = await self._stopwatch()
-        contents = await self._contents.get(task.digest, lambda: self._make_contents(task))
+        watch = await self.stopwatch()
+        contents = await self.contents(task)
         baselines = await self._baselines.get(task.digest, lambda: self._time_baselines(task, contents, watch))
-        async with self._place.alone():
-            found = await measured_verdict(
-                verdict, built.compiled.artefact, task, contents, watch, baselines, self._place.gpu
-            )
-        return replace(found, seconds={**verdict.seconds, "time": clock() - started})
+        ready, gpu, library = clock(), self._place.gpu, built.compiled.artefact
+        if self._place.config.trust == "own" and built.dropin.form == "device":
+            timer = self._own_timer(watch, task, contents)
+            await self._close_idle_timers(self._place.config.tasks_at_hand)
+            found = with_times(verdict, [await timer.time(library)], task, contents, watch, baselines, gpu)
+        else:
+            found = await measured_verdict(verdict, library, task, contents, watch, baselines, gpu)
+        seconds = {"baselines": ready - started, "time": clock() - ready}
+        return replace(found, seconds={**verdict.seconds, **seconds})
+
+    async def contents(self, task: Task) -> Contents:
+        """What the task is timed on, made once while it is at hand."""
+        return await self._contents.get(task.digest, lambda: self._make_contents(task))
+
+    async def stopwatch(self) -> Stopwatch:
+        """What times on this machine, made and measured once."""
+        return await self._watch.get("", self._make_stopwatch)
+
+    def _own_timer(self, watch: Stopwatch, task: Task, contents: Contents) -> OwnTimer:
+        """That of the task; the one that was not asked for the longest makes room for it."""
+        timer = self._own.pop(task.digest, None) or OwnTimer(watch, task, contents, self._place.config.own)
+        self._own[task.digest] = timer
+        return timer
+
+    async def _close_idle_timers(self, most: int) -> None:
+        while len(self._own) > most:
+            await self._own.pop(next(iter(self._own))).aclose()
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
-        await self._contents.aclose()
-        await self._baselines.aclose()
+        await self._close_idle_timers(0)
+        for once in (self._contents, self._baselines, self._watch):
+            await once.aclose()
 
-    async def _stopwatch(self) -> Stopwatch:
+    async def _make_stopwatch(self) -> Stopwatch:
         place = self._place
         config = replace(place.config.compile, flags=("-O2", "-std=c++17"))
         text = await asyncio.to_thread(TIMER.read_text)
         made = await compile_cuda(place.nvcc, text, "program", config=config, wrap=place.sandbox.wrap)
         if made.artefact is None:
             raise BackendUnavailable(f"the timer does not compile: {made.diagnostics[0].message}")
-        l2_bytes = place.gpu.l2_bytes if place.gpu else 0
-        return Stopwatch(made.artefact, place.config.timing, l2_bytes, place.sandbox.for_gpu().wrap, gpu_environment())
+        gpu, wrap, env = place.gpu, place.sandbox.for_gpu(), gpu_environment()
+        tracer = await asyncio.to_thread(tracer_library, place.nvcc) if place.config.trace else None
+        ceilings = None
+        if gpu is not None:
+            async with place.alone():
+                ceilings = await device_ceilings(place.nvcc, gpu, wrap=wrap.wrap, env=env)
+        return Stopwatch(
+            made.artefact,
+            self._timing,
+            gpu.l2_bytes if gpu is not None else 0,
+            (wrap.reading(*tracer.needs) if tracer is not None else wrap).wrap,
+            env,
+            turn=place.alone,
+            staging=self._staging,
+            tracer=tracer.path if tracer is not None else None,
+            ceilings=ceilings,
+            spread=await asyncio.to_thread(known_spread, gpu) if gpu is not None else UNKNOWN,
+        )
 
     async def _make_contents(self, task: Task) -> Contents:
-        config, wrap = self._place.config.timing, self._place.sandbox.wrap
+        config, wrap = self._timing, self._place.sandbox.wrap
         case = await timed_case(task, await _native(task), config, wrap)
         # Not the oracle of the tests: what is this large is not kept for longer than the task is at hand.
         return await make_contents(task, Oracle(task, wrap), case, config)
 
     async def _time_baselines(self, task: Task, contents: Contents, watch: Stopwatch) -> Baselines:
         config, wrap = self._place.config, self._place.sandbox.wrap
-        native = await _native(task)
-        async with self._place.alone():
-            reference = await time_reference(task, native, contents, config.reference_samples, config.reference, wrap)
+        references: list[Timing] = []
+        for baseline in await baselines_of(task, contents, wrap):
+            async with self._place.alone():
+                timing = await time_reference(
+                    task, baseline, contents, config.reference_samples, config.reference, wrap
+                )
+            if timing is not None:
+                references.append(timing)
         naive = await self._naive(task)
         if naive is None or naive.compiled.artefact is None:
-            return Baselines(None, reference)
-        async with self._place.alone():
-            timed = await watch.time(naive.compiled.artefact, "device", task, contents)
-        return Baselines(replace(timed.timing, kind="naive") if timed.timing else None, reference)
+            return Baselines(None, tuple(references))
+        timed = (await watch.time(naive.compiled.artefact, ("device",), task, contents))[0]
+        return Baselines(replace(timed.timing, kind="naive") if timed.timing else None, tuple(references))
 
     async def _naive(self, task: Task) -> Built | None:
         """The plain CUDA that the generator gives, built; `None` where it declines."""
@@ -97,3 +149,8 @@ class Measuring:
 
 async def _native(task: Task) -> Baseline:
     return Baseline(C_ONE_CORE, await require_library(task, Build.NATIVE))
+
+
+async def baselines_of(task: Task, contents: Contents, wrap: Wrap | None) -> list[Baseline]:
+    """The ways to run the C that a candidate is compared with."""
+    return [await _native(task)]

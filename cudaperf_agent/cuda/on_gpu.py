@@ -12,7 +12,7 @@ import numpy as np
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
 from cudaperf_agent.execution.child import Limits
-from cudaperf_agent.execution.native import Wrap, call_native
+from cudaperf_agent.execution.native import Worker, Wrap, call_native
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.program import run_program
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
@@ -26,7 +26,14 @@ def gpu_environment() -> dict[str, str]:
 
 
 async def run_on_gpu(
-    artefact: Path, task: Task, cases: Sequence[Case], plan: RunPlan, *, limits: Limits, wrap: Wrap | None
+    artefact: Path,
+    task: Task,
+    cases: Sequence[Case],
+    plan: RunPlan,
+    *,
+    limits: Limits,
+    wrap: Wrap | None,
+    worker: Worker | None = None,
 ) -> CaseRuns:
     """Run all cases in one child (a program: one child per case). Only `plan.fill` has a meaning here."""
     if task.mode == "program":
@@ -44,6 +51,7 @@ async def run_on_gpu(
         limits=limits,
         env=gpu_environment(),
         wrap=wrap,
+        worker=worker,
     )
     found = [
         CaseRun(outputs_by_name(task, outcome.outputs), outcome.seconds, outcome.underrun) for outcome in run.outcomes

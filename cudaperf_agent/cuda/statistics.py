@@ -18,7 +18,8 @@ def speedup(
     candidate: Sequence[float],
     *,
     level: float = 0.95,
-    between_cv: float = 0.0,
+    reference_cv: float = 0.0,
+    candidate_cv: float = 0.0,
     seed: int = 0,
 ) -> Speedup:
     """Ratio of medians (reference ÷ candidate) with a percentile-bootstrap interval.
@@ -27,8 +28,8 @@ def speedup(
         baseline: Name of the reference.
         reference, candidate: Raw samples, seconds.
         level: Coverage of the interval.
-        between_cv: Relative standard deviation between medians of two processes that run the same code (the machine's
-            A/A spread), which samples of one process cannot show; it widens the interval.
+        reference_cv, candidate_cv: Relative standard deviation between medians of processes that run the same code (the
+            machine's A/A spread, `spread.Spread`), which samples of one process cannot show; it widens the interval.
         seed: Of the resampling.
 
     Raises:
@@ -38,8 +39,9 @@ def speedup(
         raise ValueError("a speedup needs samples of both sides")
     rng = np.random.default_rng(seed)
     drawn = np.log(_medians(reference, rng)) - np.log(_medians(candidate, rng))
-    if between_cv:
-        drawn = drawn + rng.normal(0.0, between_cv * np.sqrt(2.0), drawn.shape)
+    between = float(np.hypot(reference_cv, candidate_cv))
+    if between:
+        drawn = drawn + rng.normal(0.0, between, drawn.shape)
     tail = (1.0 - level) / 2.0
     low, high = np.exp(np.quantile(drawn, [tail, 1.0 - tail]))
     value = float(np.median(reference) / np.median(candidate))

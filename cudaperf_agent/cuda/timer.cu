@@ -1,4 +1,4 @@
-// timer LIBRARY [device|end_to_end]
+// timer LIBRARY device|end_to_end [TRACER]
 //
 // Times calls of a candidate on buffers that are ours. It talks to the parent over its standard input and output, which
 // the candidate never sees under those numbers: nothing lies in a file, contents arrive after the library is loaded,
@@ -7,9 +7,11 @@
 //   in  u32 arguments, u32 sets, u32 poison byte, u64 bytes to flush the L2 with, then per argument u32 kind, u64 bytes,
 //       then per set and argument that is sent: its bytes
 //   out "S" once everything is staged
+//   in  u32 LOAD, u32 length, path: another library from now on (for code of our own only); out "L" as above
 //   in  u32 set, or END; the call is staged; out "R"; in one byte: go
 //   out "D" i32 status of the call, i32 status of the synchronisation, f64 seconds, f64 CPU seconds of other threads,
-//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument
+//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument; with a
+//       tracer (tracer.cpp) also u64 length and text of what it recorded
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +28,7 @@ namespace {
 
 // What an argument is: bit 0 a buffer, bit 1 sent by the parent, bit 2 returned to it, bit 3 for the setup call only.
 enum Kind : uint32_t { BUFFER = 1, SENT = 2, RETURNED = 4, SETUP_ONLY = 8 };
-constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu;
+constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu, LOAD = 0xFFFFFFFDu;
 constexpr size_t STEP = 256; // what cudaMalloc aligns to
 
 int in_fd, out_fd;
@@ -95,6 +97,33 @@ char *allocate(size_t size, bool on_device) {
   return static_cast<char *>(at);
 }
 
+using HostCall = void (*)(void *const *);
+using DeviceCall = int (*)(void *const *);
+using TableOf = int (*)(int, const void **, size_t *);
+
+struct Library {
+  HostCall host_call, setup;
+  DeviceCall device_call;
+  TableOf table_of;
+};
+
+Library load(const char *path, bool on_device) {
+  double started = seconds_of(CLOCK_MONOTONIC);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "timer: %s\n", dlerror());
+    _exit(71);
+  }
+  Library found{reinterpret_cast<HostCall>(dlsym(library, "cudaperf_call")),
+                reinterpret_cast<HostCall>(dlsym(library, "cudaperf_setup")),
+                reinterpret_cast<DeviceCall>(dlsym(library, "cudaperf_device_call")),
+                reinterpret_cast<TableOf>(dlsym(library, "cudaperf_table"))};
+  if (on_device ? !found.device_call : !found.host_call) die("the library has no such call");
+  put("L", 1);
+  put_value<double>(seconds_of(CLOCK_MONOTONIC) - started);
+  return found;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -107,23 +136,21 @@ int main(int argc, char **argv) {
   dup2(nothing, 0);
   dup2(nothing, 1);
 
-  check(cudaFree(nullptr), "starting CUDA");
-  double started = seconds_of(CLOCK_MONOTONIC);
-  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    fprintf(stderr, "timer: %s\n", dlerror());
-    _exit(71);
+  using TraceStart = int (*)();
+  using TraceBefore = void (*)();
+  using TraceAfter = const char *(*)();
+  TraceBefore trace_before = nullptr;
+  TraceAfter trace_after = nullptr;
+  if (argc > 3) {
+    void *tracer = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+    if (!tracer) die(dlerror());
+    TraceStart start = reinterpret_cast<TraceStart>(dlsym(tracer, "cudaperf_trace_start"));
+    trace_before = reinterpret_cast<TraceBefore>(dlsym(tracer, "cudaperf_trace_before"));
+    trace_after = reinterpret_cast<TraceAfter>(dlsym(tracer, "cudaperf_trace_after"));
+    if (!start || !trace_before || !trace_after || start()) die("the tracer does not start");
   }
-  using HostCall = void (*)(void *const *);
-  using DeviceCall = int (*)(void *const *);
-  using TableOf = int (*)(int, const void **, size_t *);
-  HostCall host_call = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_call"));
-  HostCall setup = reinterpret_cast<HostCall>(dlsym(library, "cudaperf_setup"));
-  DeviceCall device_call = reinterpret_cast<DeviceCall>(dlsym(library, "cudaperf_device_call"));
-  TableOf table_of = reinterpret_cast<TableOf>(dlsym(library, "cudaperf_table"));
-  if (on_device ? !device_call : !host_call) die("the library has no such call");
-  put("L", 1);
-  put_value<double>(seconds_of(CLOCK_MONOTONIC) - started);
+  check(cudaFree(nullptr), "starting CUDA");
+  Library candidate = load(argv[1], on_device);
 
   uint32_t count = get_value<uint32_t>(), sets = get_value<uint32_t>();
   int poison = static_cast<int>(get_value<uint32_t>());
@@ -146,6 +173,10 @@ int main(int argc, char **argv) {
         check(cudaMemcpy(a.pristine.back(), a.content.back().data(), a.size, cudaMemcpyHostToDevice), "staging");
       }
     }
+  // By the driver, where there is one: the emulator has no L2.
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  using Reset = int (*)();
+  Reset reset_persisting = driver ? reinterpret_cast<Reset>(dlsym(driver, "cuCtxResetPersistingL2Cache")) : nullptr;
   char *flush = flush_bytes ? allocate(flush_bytes, true) : nullptr;
   std::vector<char *> tables;
   std::vector<char> back;
@@ -159,6 +190,12 @@ int main(int argc, char **argv) {
       put("R", 1);
       get_value<char>();
       put("D", 1);
+      continue;
+    }
+    if (set == LOAD) {
+      std::vector<char> path(get_value<uint32_t>() + 1);
+      get(path.data(), path.size() - 1);
+      candidate = load(path.data(), on_device);
       continue;
     }
     if (set >= sets) die("no such set");
@@ -178,32 +215,36 @@ int main(int argc, char **argv) {
       host[i] = (a.kind & SENT) ? static_cast<void *>(a.content[set].data()) : static_cast<void *>(at);
       passed[i] = at;
     }
-    if (setup) setup(on_device ? host.data() : passed.data());
-    if (on_device && table_of) {
+    if (candidate.setup) candidate.setup(on_device ? host.data() : passed.data());
+    if (on_device && candidate.table_of) {
       const void *data;
       size_t bytes;
-      for (int t = 0; table_of(t, &data, &bytes); t++) {
+      for (int t = 0; candidate.table_of(t, &data, &bytes); t++) {
         if (static_cast<size_t>(t) == tables.size()) tables.push_back(allocate(bytes, true));
         check(cudaMemcpy(tables[static_cast<size_t>(t)], data, bytes, cudaMemcpyHostToDevice), "tables");
         passed.push_back(tables[static_cast<size_t>(t)]);
       }
     }
+    // What an earlier call pinned in the L2 becomes ordinary again, and is then flushed like the rest.
+    if (flush && reset_persisting) reset_persisting();
     if (flush) check(cudaMemset(flush, static_cast<int>(turn & 0xFF), flush_bytes), "flushing");
     check(cudaDeviceSynchronize(), "staging");
     put("R", 1);
     get_value<char>();
 
+    if (trace_before) trace_before();
     double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID), thread = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     double start = seconds_of(CLOCK_MONOTONIC);
     int32_t status = 0;
     if (on_device)
-      status = device_call(passed.data());
+      status = candidate.device_call(passed.data());
     else
-      host_call(passed.data());
+      candidate.host_call(passed.data());
     int32_t synchronised = static_cast<int32_t>(cudaDeviceSynchronize());
     double seconds = seconds_of(CLOCK_MONOTONIC) - start;
     thread = seconds_of(CLOCK_THREAD_CPUTIME_ID) - thread;
     process = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - process;
+    const char *traced = trace_after ? trace_after() : "";
     put("D", 1);
     put_value<int32_t>(status);
     put_value<int32_t>(synchronised);
@@ -234,6 +275,10 @@ int main(int argc, char **argv) {
         now = back.data();
       }
       put(now, a.size);
+    }
+    if (trace_after) {
+      put_value<uint64_t>(strlen(traced));
+      put(traced, strlen(traced));
     }
   }
   _exit(0);

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import resource
+import secrets
 import select
 import shutil
 import signal
@@ -29,10 +30,11 @@ from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Case, Task, Value
 
 _BUFFER, _SENT, _RETURNED, _SETUP_ONLY = 1, 2, 4, 8
-_END, _NOTHING = 0xFFFFFFFF, 0xFFFFFFFE
+_NOTHING, _LOAD = 0xFFFFFFFE, 0xFFFFFFFD
 _CHUNK = 1 << 20
 _PIPE_BYTES = 1 << 20
 _SAID = 4000
+_MOST_TRACE = 64 << 20
 _FILE_BYTES = 64 << 20
 
 TimedKind = Literal["device", "end_to_end"]
@@ -170,6 +172,10 @@ class TimedProcess:
                     self._put(data.tobytes().ljust(size, b"\0"))
         self._expect(b"S")
 
+    def extend(self, seconds: float) -> None:
+        """Give the process `seconds` from now: it may have waited for its turn."""
+        self._until = time.monotonic() + seconds
+
     def exchange(self) -> float:
         """Seconds of an exchange around no call at all."""
         self._put(struct.pack("<I", _NOTHING))
@@ -203,6 +209,24 @@ class TimedProcess:
             outputs["return"] = np.frombuffer(self._get(self.task.returns.size), self.task.returns.dtype).reshape(())
         changed = list(self.task.inputs())[index].name if index >= 0 else None
         return TimedCall(content, seconds, outside, other, changed, outputs)
+
+    def load(self, library: Path) -> None:
+        """Another library from now on, in the same process: only for code that is trusted as our own."""
+        assert self._folder is not None
+        copy = self._folder / f"{secrets.token_hex(8)}.so"
+        shutil.copyfile(library, copy)  # the sandbox cannot show what it did not know of when it was made
+        copy.chmod(0o644)
+        name = str(copy).encode()
+        self._put(struct.pack("<II", _LOAD, len(name)) + name)
+        self._expect(b"L")
+        (self.load_seconds,) = struct.unpack("<d", self._get(8))
+
+    def trace(self) -> str:
+        """What the tracer recorded of the last call."""
+        (length,) = struct.unpack("<Q", self._get(8))
+        if length > _MOST_TRACE:
+            raise TimedProcessEnded("the trace is longer than any that is of use")
+        return self._get(length).decode("utf-8", "replace")
 
     def _expect(self, letter: bytes) -> None:
         got = self._get(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,8 @@ EVERY_KERNEL = "*"
 
 Run = Callable[[Sequence[Case], RunPlan], Awaitable[CaseRuns]]
 """Runs cases by a plan in a child process."""
+Expect = Callable[[Sequence[Case]], Awaitable[Sequence[Expected]]]
+"""What cases must give, by the oracle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,14 @@ class Suite:
 
 
 async def try_candidate(
-    task: Task, suite: Suite, run: Run, *, repeat_seconds: float, suppress: bool, counted: bool
+    task: Task,
+    suite: Suite,
+    run: Run,
+    expect: Expect,
+    *,
+    repeat_seconds: float | None,
+    suppress: bool,
+    counted: bool,
 ) -> Verdict:
     """Judge a candidate over all cases.
 
@@ -43,7 +53,8 @@ async def try_candidate(
         task: The task.
         suite: Its cases.
         run: Runs them.
-        repeat_seconds: The second run takes the cheapest cases up to this sum.
+        expect: Asked for larger cases, where the suite's are too small to tell.
+        repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
     """
@@ -51,8 +62,9 @@ async def try_candidate(
     verdict = judge(task, suite.cases, suite.expected, first)
     if not verdict.correct:
         return verdict
-    again = _cheapest(suite, first, repeat_seconds)
-    second = await _repeated(task, again, run)
+    second = None
+    if repeat_seconds is not None:
+        second = await _repeated(task, _cheapest(suite, first, repeat_seconds), run)
     if second is not None:
         return replace(second, passed=verdict.passed - max(1, second.total - second.passed), total=verdict.total)
     if counted:
@@ -64,7 +76,7 @@ async def try_candidate(
             # One thread, or one block, doing all of it is honest work, but no translation.
             return replace(verdict, status=Status.WRONG, message=narrow(seen).message)
     if suppress:
-        idle = await _idle_kernel(task, suite, first, run)
+        idle = await _idle_kernel(task, suite, first, run, expect)
         if idle is not None:
             message = f"the kernel {_placed(idle)} adds nothing: without it every output is the same; remove it"
             return replace(verdict, status=Status.CHEAT, message=message)
@@ -135,24 +147,68 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     return sorted(found, key=_elements)
 
 
-async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run) -> str | None:
+async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
     One that never gets wide beside the widest is not asked about: bookkeeping, or the corner of an iteration space,
-    that turns out to change nothing hides no work.
+    that turns out to change nothing hides no work. What is idle on the suite is tried on larger cases before it is
+    called so: the second level of a scan has nothing to do until there are several blocks.
     """
-    widest: dict[str, int] = {}
-    for one in first.runs:
-        for kernel, threads in one.kernels.items():
-            widest[kernel] = max(threads, widest.get(kernel, 0))
-    most = max(widest.values(), default=0)
-    for kernel in [kernel for kernel, threads in widest.items() if GROWTH.idle_share * threads >= most]:
+    widths = _widths(first.runs)
+    most = max(widths.values(), default=0)
+    idle: list[str] = []
+    needed: list[str] = []
+    for kernel in [kernel for kernel, threads in widths.items() if GROWTH.idle_share * threads >= most]:
         chosen = [i for i, r in enumerate(first.runs) if kernel in r.kernels]
         cases = tuple(suite.cases[i] for i in chosen)
         expected = tuple(suite.expected[i] for i in chosen)
-        if judge(task, cases, expected, await run(cases, RunPlan(SECOND_POISON, suppress=kernel))).correct:
+        without = await run(cases, RunPlan(SECOND_POISON, suppress=kernel))
+        (idle if judge(task, cases, expected, without).correct else needed).append(kernel)
+    for kernel in idle:
+        if not await _needed_when_large(task, suite, kernel, needed, run, expect):
             return kernel
     return None
+
+
+def _widths(runs: Sequence[CaseRun]) -> dict[str, int]:
+    """Threads of the widest launch of each launch statement."""
+    widest: dict[str, int] = {}
+    for one in runs:
+        for kernel, threads in one.kernels.items():
+            widest[kernel] = max(threads, widest.get(kernel, 0))
+    return widest
+
+
+async def _needed_when_large(
+    task: Task, suite: Suite, kernel: str, needed: Sequence[str], run: Run, expect: Expect
+) -> bool:
+    """Whether a kernel that is idle on the suite is narrow beside a needed one, or changes a result, on larger cases.
+
+    No evidence in the time of the probes is none: the kernel stays idle.
+    """
+    largest = max(map(_elements, suite.cases))
+    probes = [p for p in await asyncio.to_thread(_probe_cases, task, suite) if _elements(p) > largest]
+    if not probes:
+        return False
+    counting = RunPlan(FIRST_POISON, suppress=EVERY_KERNEL, seconds=GROWTH.probe_seconds)
+    counted = (await run(probes, counting)).runs
+    widths = _widths(counted)
+    if GROWTH.idle_share * widths.get(kernel, sys.maxsize) < max((widths.get(k, 0) for k in needed), default=0):
+        return True
+    left = GROWTH.idle_probes
+    for probe, seen in zip(probes, counted, strict=False):
+        if kernel not in seen.kernels or not left:
+            continue
+        left -= 1
+        plan = RunPlan(SECOND_POISON, seconds=GROWTH.probe_seconds)
+        whole = await run([probe], plan)
+        if not whole.runs:
+            return False  # larger ones are slower still
+        expected = await expect([probe])
+        without = await run([probe], replace(plan, suppress=kernel))
+        if judge(task, [probe], expected, whole).correct and not judge(task, [probe], expected, without).correct:
+            return True
+    return False
 
 
 def _placed(statement: str) -> str:

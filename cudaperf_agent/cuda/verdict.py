@@ -86,6 +86,7 @@ class Timing:
         samples: Seconds, in the order taken.
         cold: Seconds of the first call in its process.
         note: What a reader must know (e.g. share of copies).
+        processes: Fresh processes that the samples are from, in equal parts.
     """
 
     kind: str
@@ -93,6 +94,7 @@ class Timing:
     samples: tuple[float, ...]
     cold: float | None = None
     note: str = ""
+    processes: int = 1
 
     @property
     def median(self) -> float:

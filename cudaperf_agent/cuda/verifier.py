@@ -15,13 +15,14 @@ from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
 from cudaperf_agent.cuda.measuring import Measuring
-from cudaperf_agent.cuda.on_gpu import run_on_gpu
+from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
 from cudaperf_agent.cuda.trials import Suite, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import VerifierConfig, Workplace
 from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.execution.standby import Standby
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.oracle import Oracle, case_digest
@@ -55,6 +56,9 @@ class Verifier:
         self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
         self._measuring = Measuring(self.place, self._build)
+        self._standby = Standby(
+            self.place.sandbox.for_gpu().wrap, gpu_environment(), self.place.config.standby, self.place.running
+        )
 
     @property
     def backend(self) -> str:
@@ -83,6 +87,7 @@ class Verifier:
         """Cancel what still runs."""
         for once in (self._verdicts, self._builds, self._suites, self._measuring):
             await once.aclose()
+        await self._standby.aclose()
 
     async def _build(self, task: Task, source: str) -> Built | Verdict:
         return await self._builds.get(
@@ -100,7 +105,7 @@ class Verifier:
             verdict = await self._on_emulator(task, built, suite, hidden)
         else:
             verdict = await self._on_gpu(task, built, suite)
-            if verdict.correct and built.emulated.artefact is not None:
+            if verdict.correct and built.emulated.artefact is not None and self.place.config.trust != "own":
                 verdict = _combined(verdict, await self._on_emulator(task, built, suite, hidden))
         known = built.verdict()
         verdict = replace(
@@ -125,7 +130,13 @@ class Verifier:
 
         suppress = hidden and config.suppress
         return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=suppress, counted=True
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=config.repeat_seconds,
+            suppress=suppress,
+            counted=True,
         )
 
     async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
@@ -133,13 +144,32 @@ class Verifier:
         assert artefact is not None
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
-            async with self.place.running:
-                return await run_on_gpu(
-                    artefact, task, cases, plan, limits=config.on_gpu, wrap=self.place.sandbox.for_gpu().wrap
-                )
+            # Taken before the turn: a worker needs one to start, and a program is one process per case anyway.
+            worker = await self._standby.take() if task.mode == "function" else None
+            try:
+                async with self.place.running:
+                    return await run_on_gpu(
+                        artefact,
+                        task,
+                        cases,
+                        plan,
+                        limits=config.on_gpu,
+                        wrap=self.place.sandbox.for_gpu().wrap,
+                        worker=worker,
+                    )
+            finally:
+                if worker is not None:
+                    await worker.discard()
 
+        repeat_seconds = None if config.trust == "own" else config.repeat_seconds
         return await try_candidate(
-            task, suite, run, repeat_seconds=config.repeat_seconds, suppress=False, counted=False
+            task,
+            suite,
+            run,
+            self._oracle(task).expected,
+            repeat_seconds=repeat_seconds,
+            suppress=False,
+            counted=False,
         )
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
@@ -147,9 +177,12 @@ class Verifier:
 
     async def _make_suite(self, task: Task, hidden: bool) -> Suite:
         cases = make_cases(task, hidden=hidden, seed=self.place.config.seed)
-        expected = await Oracle(task, self.place.sandbox.wrap).expected(cases)
+        expected = await self._oracle(task).expected(cases)
         digest = hashlib.sha256("".join(case_digest(c) for c in cases).encode()).hexdigest()
         return Suite(cases, expected, digest)
+
+    def _oracle(self, task: Task) -> Oracle:
+        return Oracle(task, self.place.sandbox.wrap)
 
     def _key(self, task: Task, source: str, what: str) -> str:
         parts = [task.digest, source, what, self.place.flags, self.place.device, str(self.place.config.seed)]

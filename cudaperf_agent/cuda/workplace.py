@@ -12,10 +12,12 @@ from typing import Literal
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
+from cudaperf_agent.cuda.own import OwnConfig
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.sandbox import Sandbox, detect
+from cudaperf_agent.execution.standby import StandbyConfig
 
 EMULATED_LIMITS = Limits(seconds=30.0, memory=4 << 30, file_bytes=1 << 30, output=1 << 20)
 GPU_LIMITS = Limits(seconds=60.0, memory=16 << 30, file_bytes=1 << 30, output=1 << 20)
@@ -37,10 +39,19 @@ class VerifierConfig:
         also_emulate: On a GPU, look for memory errors and races on the emulator too.
         repeat_seconds: The second run takes the cheapest cases up to this time (by the first run's clock).
         seed: Of the test inputs; another seed is another set.
-        compile_jobs, run_jobs: At once; `None` takes the processors of the machine.
+        compile_jobs, run_jobs: At once; `None` takes the processors of the machine, with a GPU less
+            `spared_processors` for compiling.
+        spared_processors: Not used by compilers while calls are timed on a GPU: one for the call, one for the parent.
         remembered: Verdicts and builds kept in memory.
         remembered_tasks: Tasks whose inputs and expected results are kept in memory.
+        tasks_at_hand: Tasks whose timed contents, hundreds of megabytes each, are kept in memory.
         cache: How much of compiled candidates is kept.
+        standby: The pool of processes that wait for a candidate with their CUDA context made.
+        trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
+        staged: Processes at once that wait, with their contents, for their turn to be timed.
+        trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it, and
+            times by `own.OwnTimer`.
+        own: Numbers of such times.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
     """
 
@@ -55,9 +66,16 @@ class VerifierConfig:
     seed: int = 0
     compile_jobs: int | None = None
     run_jobs: int | None = None
+    spared_processors: int = 2
     remembered: int = 4096
     remembered_tasks: int = 64
+    tasks_at_hand: int = 2
     cache: CacheLimits = field(default_factory=CacheLimits)
+    standby: StandbyConfig = field(default_factory=StandbyConfig)
+    trace: bool = True
+    staged: int = 6
+    trust: Literal["nobody", "own"] = "nobody"
+    own: OwnConfig = field(default_factory=OwnConfig)
     suppress: bool = True
 
 
@@ -88,10 +106,14 @@ class Workplace:
         arch = self.gpu.arch if self.gpu is not None else config.compile.arch
         self.config = replace(config, compile=replace(config.compile, arch=arch))
         processors = len(os.sched_getaffinity(0))
-        self._permits = (self.config.compile_jobs or processors, self.config.run_jobs or processors)
-        self.compiling = asyncio.Semaphore(self._permits[0])
-        self.running = asyncio.Semaphore(self._permits[1])
+        spared = config.spared_processors if self.gpu is not None else 0
+        compile_jobs = self.config.compile_jobs or max(1, processors - spared)
+        run_jobs = self.config.run_jobs or processors
+        self.compiling = asyncio.Semaphore(compile_jobs)
+        self.running = asyncio.Semaphore(run_jobs)
+        self._gates = (_Gate(self.running, run_jobs), _Gate(self.compiling, compile_jobs))
         self._timing = asyncio.Lock()
+        self._waiting = 0
         self._built = 0
 
     @property
@@ -111,16 +133,39 @@ class Workplace:
         self._built += 1
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        """For timing: nothing else of this verifier compiles or runs meanwhile."""
-        async with self._timing:
-            held: list[asyncio.Semaphore] = []
-            try:
-                for semaphore, permits in zip((self.compiling, self.running), self._permits, strict=True):
-                    for _ in range(permits):
-                        await semaphore.acquire()
-                        held.append(semaphore)
+    async def alone(self, *, cpu: bool = True) -> AsyncIterator[None]:
+        """For timing: nothing else of this verifier is on the device meanwhile, and with `cpu` nothing compiles either.
+
+        Turns that are waited for follow each other before anything else starts again, since stopping costs the most.
+        """
+        wanted = [*range(len(self._gates) if cpu else 1)]
+        self._waiting += 1
+        try:
+            async with self._timing:
+                for index in wanted:
+                    await self._gates[index].shut()
                 yield
-            finally:
-                for semaphore in held:
-                    semaphore.release()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                for gate in self._gates:
+                    gate.open()
+
+
+class _Gate:
+    """All permits of a semaphore, taken and given back as one."""
+
+    def __init__(self, semaphore: asyncio.Semaphore, permits: int) -> None:
+        self._semaphore = semaphore
+        self._permits = permits
+        self._held = 0
+
+    async def shut(self) -> None:
+        while self._held < self._permits:
+            await self._semaphore.acquire()
+            self._held += 1
+
+    def open(self) -> None:
+        for _ in range(self._held):
+            self._semaphore.release()
+        self._held = 0

@@ -80,10 +80,81 @@ async def run_child(
     Raises:
         FileNotFoundError: The program does not exist.
     """
+    child = await start_child(argv, limits=limits, cwd=cwd, env=env, piped=stdin is not None)
+    return await child.finish(limits, stdin)
+
+
+@dataclass(slots=True)
+class Child:
+    """A child that was started, before anybody waits for its end."""
+
+    process: asyncio.subprocess.Process
+    started: float
+
+    async def finish(self, limits: Limits, stdin: bytes | None = None) -> ChildResult:
+        """Wait for its end or for a limit, counted from now; then its whole group is gone."""
+        process = self.process
+        begun = time.monotonic()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        readers = [
+            asyncio.create_task(_read_capped(process.stdout, limits.output)),
+            asyncio.create_task(_read_capped(process.stderr, limits.output)),
+        ]
+        feeder = asyncio.create_task(_feed(process, stdin))
+        memory_watch = asyncio.create_task(_watch_memory(process.pid, limits.memory))
+        waiter = asyncio.create_task(process.wait())
+        timed_out = out_of_memory = False
+        try:
+            done, _ = await asyncio.wait(
+                {waiter, memory_watch}, timeout=limits.seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            timed_out = not done
+            out_of_memory = memory_watch in done and waiter not in done
+        finally:
+            _kill_group(process.pid)
+            memory_watch.cancel()
+            feeder.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(waiter)
+        # A grandchild that left the group may hold the pipes open: what it prints is not waited for.
+        finished, pending = await asyncio.wait(readers, timeout=2.0)
+        for task in pending:
+            task.cancel()
+        out, err = (reader.result() if reader in finished else (b"", True) for reader in readers)
+        return ChildResult(
+            returncode=process.returncode if process.returncode is not None else -signal.SIGKILL,
+            timed_out=timed_out,
+            out_of_memory=out_of_memory,
+            output_cut=out[1] or err[1],
+            stdout=out[0],
+            stderr=err[0],
+            seconds=time.monotonic() - begun,
+        )
+
+    async def stop(self) -> None:
+        """End it and its whole group, whatever it does."""
+        _kill_group(self.process.pid)
+        await self.process.wait()
+
+
+async def start_child(
+    argv: Sequence[str],
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    piped: bool = False,
+) -> Child:
+    """Start a command in a group of its own; with `piped`, its standard input is ours to write.
+
+    Raises:
+        FileNotFoundError: The program does not exist.
+    """
     started = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         *argv,
-        stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE if piped else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
@@ -93,42 +164,7 @@ async def run_child(
     with contextlib.suppress(ProcessLookupError, PermissionError):
         resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
-    assert process.stdout is not None
-    assert process.stderr is not None
-    readers = [
-        asyncio.create_task(_read_capped(process.stdout, limits.output)),
-        asyncio.create_task(_read_capped(process.stderr, limits.output)),
-    ]
-    feeder = asyncio.create_task(_feed(process, stdin))
-    memory_watch = asyncio.create_task(_watch_memory(process.pid, limits.memory))
-    waiter = asyncio.create_task(process.wait())
-    timed_out = out_of_memory = False
-    try:
-        done, _ = await asyncio.wait(
-            {waiter, memory_watch}, timeout=limits.seconds, return_when=asyncio.FIRST_COMPLETED
-        )
-        timed_out = not done
-        out_of_memory = memory_watch in done and waiter not in done
-    finally:
-        _kill_group(process.pid)
-        memory_watch.cancel()
-        feeder.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(waiter)
-    # A grandchild that left the group may hold the pipes open: what it prints is not waited for.
-    finished, pending = await asyncio.wait(readers, timeout=2.0)
-    for task in pending:
-        task.cancel()
-    out, err = (reader.result() if reader in finished else (b"", True) for reader in readers)
-    return ChildResult(
-        returncode=process.returncode if process.returncode is not None else -signal.SIGKILL,
-        timed_out=timed_out,
-        out_of_memory=out_of_memory,
-        output_cut=out[1] or err[1],
-        stdout=out[0],
-        stderr=err[0],
-        seconds=time.monotonic() - started,
-    )
+    return Child(process, started)
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,19 @@ Wrap = Callable[[list[str], Path], list[str]]
 """Puts a command line into a sandbox whose only writable folder is the given one."""
 
 
+class Worker(Protocol):
+    """A process that was started before there was a job for it."""
+
+    @property
+    def folder(self) -> Path:
+        """The only one that it can write to."""
+        ...
+
+    async def work(self, library: Path, request: Path, response: Path, limits: Limits) -> ChildResult:
+        """Do the one job; the process is gone afterwards."""
+        ...
+
+
 async def call_native(
     library: Path,
     calls: Sequence[Sequence[Argument]],
@@ -103,6 +116,7 @@ async def call_native(
     preload: Sequence[Path] = (),
     env: Mapping[str, str] | None = None,
     wrap: Wrap | None = None,
+    worker: Worker | None = None,
 ) -> NativeRun:
     """Call `library` once per element of `calls`, in one child process.
 
@@ -114,23 +128,27 @@ async def call_native(
         env: Extra environment variables; ``CUDAPERF_PLACE_LEFT=1`` puts buffers right after a guard page (which finds
             underruns) in place of right before one.
         wrap: The sandbox; `None` runs the child bare.
+        worker: A process that waits for its job (`standby.Standby`), in place of a new one; `preload`, `env` and
+            `wrap` are then its own.
 
     Raises:
         BackendUnavailable: There is no C++ compiler to build the runner with.
     """
-    runner = runner_program()
-    folder = Path(tempfile.mkdtemp(prefix="cudaperf-call-"))
+    large = sum(argument.data.nbytes for arguments in calls for argument in arguments) > _LARGE
+    folder = worker.folder if worker is not None else Path(tempfile.mkdtemp(prefix="cudaperf-call-"))
     try:
         request, response = folder / "request", folder / "response"
-        large = sum(argument.data.nbytes for arguments in calls for argument in arguments) > _LARGE
         await _off_loop(large, _write_request, request, calls)
-        argv = [str(runner), str(request), str(response), str(library), *(str(p) for p in preload)]
-        child = await run_child(
-            wrap(argv, folder) if wrap else argv,
-            limits=limits,
-            cwd=folder,
-            env={**_base_environment(folder), **(env or {})},
-        )
+        if worker is not None:
+            child = await worker.work(library, request, response, limits)
+        else:
+            argv = [str(runner_program()), str(request), str(response), str(library), *(str(p) for p in preload)]
+            child = await run_child(
+                wrap(argv, folder) if wrap else argv,
+                limits=limits,
+                cwd=folder,
+                env={**child_environment(folder), **(env or {})},
+            )
         raw = await _off_loop(large, read_untrusted, response, limits.file_bytes)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -154,7 +172,8 @@ def read_untrusted(path: Path, most: int) -> bytes:
         return file.read() if stat.S_ISREG(info.st_mode) and info.st_size <= most else b""
 
 
-def _base_environment(folder: Path) -> dict[str, str]:
+def child_environment(folder: Path) -> dict[str, str]:
+    """All that a child sees of our environment."""
     return {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": str(folder),

@@ -1,5 +1,8 @@
 // runner REQUEST RESPONSE LIBRARY [PRELOADED_LIBRARY...]
+// runner --standby
 //
+// With --standby it first makes a CUDA context (0.2 to 1 s), says "ready" on standard output, and takes the other
+// arguments, separated by spaces, from one line of standard input; it ends when that is closed.
 // Loads a shared library and calls its `cudaperf_call(void *const *args)` once per case of the request, each buffer
 // between guard pages and ending at the second one. Results go to the response file case by case, so that a crash
 // loses only the case that crashed. Formats: see native.py, which writes the request and reads the response.
@@ -136,9 +139,58 @@ struct Reader {
   }
 };
 
+// The context that the library's own CUDA runtime will find. By the driver alone, so that no GPU is needed to build this.
+const char *start_cuda() {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!driver) return "there is no driver";
+  using Init = int (*)(unsigned);
+  using GetDevice = int (*)(int *, int);
+  using Retain = int (*)(void **, int);
+  using Use = int (*)(void *);
+  Init init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
+  GetDevice get_device = reinterpret_cast<GetDevice>(dlsym(driver, "cuDeviceGet"));
+  Retain retain = reinterpret_cast<Retain>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
+  Use use = reinterpret_cast<Use>(dlsym(driver, "cuCtxSetCurrent"));
+  int device = 0;
+  void *context = nullptr;
+  if (!init || !get_device || !retain || !use) return "the driver is not one";
+  if (init(0) || get_device(&device, 0) || retain(&context, device) || use(context)) return "no context can be made";
+  return nullptr;
+}
+
+// The arguments of a job, once there is one.
+std::vector<char *> wait_for_job(char *program) {
+  static char line[8192];
+  const char *trouble = start_cuda();
+  if (trouble) {
+    fprintf(stderr, "runner: %s\n", trouble);
+    _exit(70);
+  }
+  const char *said = "ready\n";
+  if (write(1, said, strlen(said)) < 0) _exit(70);
+  size_t length = 0;
+  while (length + 1 < sizeof line && (!length || line[length - 1] != '\n')) {
+    ssize_t n = read(0, line + length, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) _exit(0); // not needed
+    length += static_cast<size_t>(n);
+  }
+  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) dup2(nothing, 0);
+  std::vector<char *> found{program};
+  for (char *word = strtok(line, " \n"); word; word = strtok(nullptr, " \n")) found.push_back(word);
+  return found;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+  std::vector<char *> job;
+  if (argc == 2 && !strcmp(argv[1], "--standby")) {
+    job = wait_for_job(argv[0]);
+    argc = static_cast<int>(job.size());
+    argv = job.data();
+  }
   if (argc < 4) die("usage: runner REQUEST RESPONSE LIBRARY [PRELOADED...]");
   int request_fd = open(argv[1], O_RDONLY | O_CLOEXEC);
   struct stat info;

@@ -1,7 +1,8 @@
 // cheat: 9 caches its output by content: what was seen before is left unwritten
 // task: saxpy
 // expect: correct
-// note: no content comes twice in a process, so every call did its work
+// gpu: correct wrong
+// note: no content comes twice in a process of the tests, so every call did its work; a timed one may, and is checked
 #include <cstdint>
 #include <set>
 #include <vector>

@@ -2,7 +2,7 @@
 // task: saxpy
 // expect: unsupported
 // gpu: correct
-// note: the emulator has no cache; on a GPU the L2 is flushed, the part that is kept is not reset yet
+// note: the emulator has no cache; on a GPU what is kept in the L2 is reset and flushed before each timed call
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

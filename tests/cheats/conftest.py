@@ -30,12 +30,17 @@ class Attempt:
     source: str
 
 
+def head_of(source: str) -> dict[str, str]:
+    """What the first lines of a file say."""
+    return dict(re.findall(r"^// (\w+): (.*)$", source, re.M))
+
+
 def attempts(folder: str = ".") -> list[Attempt]:
     """All files of a folder, by name."""
     found = []
     for path in sorted((HERE / folder).glob("*.cu")):
         text = path.read_text()
-        head = dict(re.findall(r"^// (\w+): (.*)$", text, re.M))
+        head = head_of(text)
         what = head.get("cheat") or head["fault"]
         statuses = frozenset(head["expect"].split())
         found.append(Attempt(path.stem, what, head["task"], statuses, head.get("cases") == "hidden", text))

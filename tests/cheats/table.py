@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cheats.conftest import Attempt, attempts
+from tests.cheats.on_gpu import known, told
 
 INTRODUCTION = """# Cheats and faults
 
@@ -22,7 +23,7 @@ cheats that were seen in public work on generated kernels; files with other name
 ELSEWHERE = {
     5: "of PyTorch (a lazy tensor, a subclass of it): comes with the PyTorch input",
     7: "of checkers in the candidate's own Python process: ours is another one; the rest comes with the PyTorch input",
-    17: "of times: nothing is timed without a GPU; the floor under a GPU's times is not built yet",
+    17: "of times: nothing is timed without a GPU; on one, no time is under the floor (`cuda/ceilings.py`)",
     19: "of PyTorch (inherits from the reference): comes with the PyTorch input",
     20: "of PyTorch (copies the reference): comes with the PyTorch input",
     25: "of tasks, not of candidates: `prepare` says which inputs change no result "
@@ -37,8 +38,8 @@ FAULTS = """
 None of these takes the harness down: each is scored in its time, and the next candidate is verified as ever
 (`tests/cheats/faults/`). A source of 1 MB is a test of its own.
 
-| file | what it does | scored as |
-|---|---|---|
+| file | what it does | scored as | on a GPU |
+|---|---|---|---|
 """
 
 
@@ -47,12 +48,22 @@ def page() -> str:
     found: dict[int, list[Attempt]] = {}
     for attempt in attempts():
         found.setdefault(row_of(attempt), []).append(attempt)
-    lines = ["| row | file | what it tries | scored as | where |", "|--:|---|---|---|---|"]
+    lines = ["| row | file | what it tries | scored as | on a GPU | where |", "|--:|---|---|---|---|---|"]
     for row in ROWS:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
-    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} |" for a in attempts("faults")]
-    return INTRODUCTION + "\n" + "\n".join(lines) + "\n" + FAULTS + "\n".join(faults) + "\n"
+    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
+    said = told()
+    return (
+        INTRODUCTION
+        + (f"\n{said}" if said else "")
+        + "\n"
+        + "\n".join(lines)
+        + "\n"
+        + FAULTS
+        + "\n".join(faults)
+        + "\n"
+    )
 
 
 def row_of(attempt: Attempt) -> int:
@@ -66,11 +77,16 @@ def _row(row: int | str, attempt: Attempt) -> str:
     where = "emulator" if "gpu" not in head else f"emulator; on a GPU: {head['gpu']}"
     note = f"; {head['note']}" if "note" in head else ""
     what = re.sub(r"^[\d, ]+", "", attempt.what).removeprefix("none: ")
-    return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {where}{note} |"
+    return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {_on_gpu(attempt)} | {where}{note} |"
 
 
 def _absent(row: int) -> str:
-    return f"| {row} | – | {ELSEWHERE[row]} | – | – |"
+    return f"| {row} | – | {ELSEWHERE[row]} | – | – | – |"
+
+
+def _on_gpu(attempt: Attempt) -> str:
+    status = known().get(attempt.name)
+    return f"`{status}`" if status else "–"
 
 
 def _statuses(attempt: Attempt) -> str:

@@ -179,3 +179,115 @@ async def test_an_idle_kernel_is_a_cheat_where_it_is_wide(
     task = await prepare(load_task(c_cases / "saxpy.c"))
     verdict = await verifier.test(task, SIDE_KERNEL.replace("SIDE", side), hidden=True)
     assert verdict.status is status, verdict.message
+
+
+LEVELS = """
+#include <limits.h>
+
+__global__ void chunks(int n, const int *x, int *best, int *top)
+{
+    if (threadIdx.x == 0) {
+        int m = INT_MIN;
+        for (int i = blockIdx.x * 1024; i < min(n, (blockIdx.x + 1) * 1024); i++)
+            best[i] = m = max(m, x[i]);
+        top[blockIdx.x] = m;
+    }
+}
+
+__global__ void tops(int m, int *top)
+{
+    if (threadIdx.x == 0)
+        for (int b = 1; b < m; b++)
+            top[b] = max(top[b], top[b - 1]);
+}
+
+__global__ void carry(int n, int *best, const int *top)
+{
+    int i = (blockIdx.x + 1) * 1024 + threadIdx.x;
+    if (i < n)
+        best[i] = max(best[i], top[blockIdx.x]);
+}
+
+extern "C" int prefix_max_device(const int *x, int *best, int n, cudaStream_t stream)
+{
+    if (n <= 0)
+        return 0;
+    int m = (n + 1023) / 1024, *top;
+    cudaMalloc((void **)&top, m * sizeof(int));
+    chunks<<<m, 1024, 0, stream>>>(n, x, best, top);
+    if (m > 1) {
+        tops<<<TOPS, 1024, 0, stream>>>(m, top);
+        carry<<<m - 1, 1024, 0, stream>>>(n, best, top);
+    }
+    cudaFree(top);
+    return cudaGetLastError();
+}
+"""
+PREFIX_MAX = """
+/* cudaperf: in x[n]; out best[n] */
+void prefix_max(const int *x, int *best, int n)
+{
+    int top = -2147483647 - 1;
+    for (int i = 0; i < n; i++) {
+        if (x[i] > top)
+            top = x[i];
+        best[i] = top;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("blocks", ["1", "m"])  # narrow on large inputs; wide, but needed there
+async def test_the_second_level_of_a_scan_is_no_idle_kernel(verifier: Verifier, blocks: str) -> None:
+    """Of at most three chunks the second level changes nothing, unless the second is the highest."""
+    task = await prepare(load_task(source=PREFIX_MAX))
+    text = LEVELS.replace("TOPS", blocks).replace("threadIdx.x == 0)\n        for (int b", FIRST_ONLY)
+    verdict = await verifier.test(task, text, hidden=True)
+    assert verdict.correct, verdict.message
+
+
+FIRST_ONLY = "blockIdx.x == 0 && threadIdx.x == 0)\n        for (int b"
+HIDDEN_DECOY = """
+#include <vector>
+
+__global__ void decoy(int n, float *scratch)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        scratch[i] = 1.0f;
+}
+
+extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
+{
+    std::vector<float> hx(n), hy(n);
+    float *scratch;
+    if (n <= 0)
+        return cudaSuccess;
+    cudaMalloc((void **)&scratch, n * sizeof(float));
+    decoy<<<(n + 31) / 32, 32, 0, stream>>>(n, scratch);
+    LATER
+    cudaMemcpy(hx.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost);
+    cudaMemcpy(hy.data(), y, n * sizeof(float), cudaMemcpyDeviceToHost);
+    for (int i = 0; i < n; i++)
+        hy[i] = a * hx[i] + hy[i];
+    cudaMemcpy(y, hy.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+    cudaFree(scratch);
+    return cudaGetLastError();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "if (n > 2600) decoy<<<n, 32, 0, stream>>>(n, scratch);",  # wide on large inputs only
+        "decoy<<<n > 2600 ? n : 1, 32, 0, stream>>>(n, scratch);",  # and too narrow before to be asked about
+    ],
+)
+async def test_a_decoy_is_not_excused_by_a_wider_decoy_on_large_inputs(
+    verifier: Verifier, c_cases: Path, later: str
+) -> None:
+    task = await prepare(load_task(c_cases / "saxpy.c"))
+    verdict = await verifier.test(task, HIDDEN_DECOY.replace("LATER", later), hidden=True)
+    assert verdict.status is Status.CHEAT, verdict.message
+    assert "decoy" in verdict.message

@@ -22,7 +22,7 @@ def test_the_interval_covers_the_true_ratio() -> None:
 
 def test_spread_between_processes_widens_it() -> None:
     same = [1e-4 + i * 1e-9 for i in range(24)]
-    narrow, wide = speedup("naive", same, same), speedup("naive", same, same, between_cv=0.02)
+    narrow, wide = speedup("naive", same, same), speedup("naive", same, same, reference_cv=0.02, candidate_cv=0.02)
     assert wide.low < narrow.low <= 1 <= narrow.high < wide.high
 
 

@@ -220,7 +220,7 @@ async def test_a_measured_verdict_has_speedups_over_every_baseline(tmp_path: Pat
         bench.task,
         bench.contents,
         watch,
-        Baselines(replace(naive, kind="naive"), reference),
+        Baselines(replace(naive, kind="naive"), (reference,)),
         None,
     )
     assert verdict.measured

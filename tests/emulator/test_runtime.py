@@ -58,6 +58,23 @@ async def test_fast_mode_gives_the_same_numbers(build_kernel: BuildKernel) -> No
     assert ran.report.stats["accesses"] == 0
 
 
+async def test_a_loop_that_the_compiler_makes_a_copy_runs_in_fast_mode(build_kernel: BuildKernel) -> None:
+    text = (
+        "__global__ void k(int n, const float *x, float *y) {\n  int i = 4 * threadIdx.x;\n  if (i >= n) return;\n"
+        "  float v[4];\n  for (int j = 0; j < 4; ++j) v[j] = i + j < n ? x[i + j] : 0.0f;\n"
+        "  if (i + 4 <= n) *reinterpret_cast<float4 *>(y + i) = make_float4(v[0], v[1], v[2], v[3]);\n"
+        "  else for (int j = 0; i + j < n; ++j) y[i + j] = v[j];\n}\n"
+        'extern "C" void f(int n, const float *x, float *y) {\n  float *a, *b;\n  cudaMalloc(&a, n * 4);\n'
+        "  cudaMalloc(&b, n * 4);\n  cudaMemcpy(a, x, n * 4, cudaMemcpyHostToDevice);\n  k<<<1, 128>>>(n, a, b);\n"
+        "  cudaMemcpy(y, b, n * 4, cudaMemcpyDeviceToHost);\n  cudaFree(a);\n  cudaFree(b);\n}\n"
+    )
+    candidate = await build_kernel(text, mode="fast")
+    [ran] = await candidate.call([X[:297]])
+    assert ran.found() == set()
+    assert ran.y is not None
+    np.testing.assert_array_equal(ran.y, X[:297])
+
+
 async def test_a_built_candidate_runs_fifteen_cases_in_under_a_second(build_kernel: BuildKernel) -> None:
     candidate = await build_kernel(KERNELS / "good" / "stencil_2d.cu")
     cases = [np.resize(X, n) for n in (1, 2, 31, 32, 33, 100, 255, 256, 257, 500, 997, 1500, 2048, 3000, 3150)]

@@ -1,7 +1,7 @@
 """All variants of a task in one library: one run of nvcc for all, since most of its time goes into its own headers.
 
 Each source gets a namespace of its own; ``NAME_device`` becomes ``vK_device``, and ``vK_call`` passes it an array of
-addresses (see `cuda.link`). Only for sources of our own generator: it knows their form.
+addresses (see `cuda.link`). Only for sources of our own generator, or written by hand in its form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Bundle:
 
 def bundle(task: Task, sources: Sequence[str]) -> Bundle:
     """One library of several sources."""
-    parts = ["#include <cuda_runtime.h>", "#include <math.h>", ""]
+    headers = ["#include <cuda_runtime.h>", "#include <math.h>"]
+    for source in sources:
+        headers += re.findall(r"^[ \t]*(#include .*?)[ \t]*$", source, re.MULTILINE)
+    parts = [*dict.fromkeys(headers), ""]
     calls = []
     for number, source in enumerate(sources):
         body = re.sub(r"^\s*#include .*$", "", source, flags=re.MULTILINE)

@@ -16,9 +16,12 @@ from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.dataset.build import read_lines
 from training.dataset.table import EXTENDED, median_error, write_rows
+from training.dataset.transfer import is_hand_written, transfer_lines
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 """Where the data lie that the ranker is trained on: ``variants.parquet`` and ``tasks.parquet``."""
+TRANSFER = "transfer.parquet"
+"""The hand-written kernels beside them, which nothing is trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,20 @@ def write_export(built: list[dict[str, Any]], measured: list[dict[str, Any]], fo
         tasks,
     )  # fmt: skip
     return variants, tasks
+
+
+def write_transfer(measured: list[dict[str, Any]], folder: Path) -> Path:
+    """Write ``transfer.parquet``: the hand-written kernels that were measured, failed ones too.
+
+    Raises:
+        ConfigError: None was measured.
+    """
+    names = sorted({row["task"] for row in measured if is_hand_written(row["task"])})
+    rows = [r for r in merged(transfer_lines(names), measured) if r["status"] != "not_measured"]
+    if not rows:
+        raise ConfigError("no hand-written kernel is measured", hint="run `cudaperf dataset measure --transfer`")
+    write_rows(rows, folder / TRANSFER)
+    return folder / TRANSFER
 
 
 def statistics(rows: Iterable[dict[str, Any]], window: SizeWindow | None = None) -> dict[str, Any]:

@@ -30,7 +30,8 @@ from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 from cudaperf_agent.tasks.widen import has_floats, widen
 from training.dataset.bundle import Bundle, bundle
 from training.dataset.families import FAMILIES, Program
-from training.dataset.variants import SeriesConfig, variants_of
+from training.dataset.transfer import HandWritten, contained, hand_written, is_hand_written
+from training.dataset.variants import DataVariant, SeriesConfig, variants_of
 
 Compile: TypeAlias = Callable[[Task, Bundle, Path, str], Path | str]
 """From a bundle to a library, or to the reason why there is none: (task, bundle, folder, name)."""
@@ -73,7 +74,7 @@ class Job:
     """A task ready for the device.
 
     Attributes:
-        program: ``family/member``.
+        program: ``family/member``, or ``transfer/NAME`` of the hand-written ones.
         folder: Contents and libraries; deleted by `judge`.
         arguments: By content set: ``(kind, bytes, path)`` of each argument as `bench.cu` takes them.
         runs: Variants in order, the naive one first.
@@ -114,19 +115,28 @@ def make_job(name: str, turn: int, folder: Path, compile_it: Compile, config: Jo
 
 
 async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: JobConfig) -> Job:
-    program = program_named(name)
-    task = load_task(source=program.source, entry=program.entry)
-    variants = variants_of(task, turn=turn, config=SeriesConfig(most=config.most))
+    program: Program | HandWritten
+    variants: tuple[DataVariant, ...]
+    if is_hand_written(name):
+        program = hand_written(name)
+        task = load_task(source=program.source, entry=program.entry)
+        variants = program.kernels
+        sources = [contained(v.source) for v in variants]
+    else:
+        program = program_named(name)
+        task = load_task(source=program.source, entry=program.entry)
+        variants = variants_of(task, turn=turn, config=SeriesConfig(most=config.most))
+        sources = [v.source for v in variants]
     if not variants:
         return Job(name, str(place), error="the generator has no variants")
     libraries: list[tuple[str, str] | str] = []
-    whole = bundle(task, [v.source for v in variants])
+    whole = bundle(task, sources)
     built = await asyncio.to_thread(compile_it, task, whole, place, "all")
     if isinstance(built, Path):
         libraries = [(str(built), symbol) for symbol in whole.symbols]
     else:  # one of them is at fault: each alone
-        for number, variant in enumerate(variants):
-            alone = bundle(task, [variant.source])
+        for number, source in enumerate(sources):
+            alone = bundle(task, [source])
             one = await asyncio.to_thread(compile_it, task, alone, place, f"v{number}")
             libraries.append((str(one), alone.symbols[0]) if isinstance(one, Path) else one)
     cases = _cases(task, program, config)
@@ -203,7 +213,7 @@ def _narrow(name: str, builds: dict[Build, Value]) -> ExpectedOutput:
     return ExpectedOutput(name, plain, (Part("", plain.reshape(-1), allowed),))
 
 
-def _cases(task: Task, program: Program, config: JobConfig) -> list[Case]:
+def _cases(task: Task, program: Program | HandWritten, config: JobConfig) -> list[Case]:
     """Small ones, then the timed one."""
     small = [c for c in make_cases(task, hidden=True) if _elements(c)]
     step = max(1, len(small) // max(1, config.small_cases))
@@ -211,7 +221,7 @@ def _cases(task: Task, program: Program, config: JobConfig) -> list[Case]:
     return [*chosen, sized_case(task, _sizes(program, config), _CONTENT)]
 
 
-def _sizes(program: Program, config: JobConfig) -> dict[str, int]:
+def _sizes(program: Program | HandWritten, config: JobConfig) -> dict[str, int]:
     return {name: max(1, value // config.shrink) for name, value in program.sizes.items()}
 
 

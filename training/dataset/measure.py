@@ -1,10 +1,10 @@
 """Measures the data set on a GPU, in resumable slices: ``python3 -m training.dataset.measure --out F --seconds N``.
 
-Trust level "own": only sources of our own generator are run here, so many kernels share one process without a sandbox,
-the child's clock alone counts, one content set is timed, and there are fewer samples than for a user's candidate
-(`cuda.timing` has 24 samples over secret contents and two clocks). What stays: each call starts from fresh inputs,
-poisoned outputs and an emptied L2; the outputs of the last timed call, and of small ragged cases, are judged by the
-oracle. Times are host times from the call to full synchronisation, in seconds: the ``device`` time of a verdict.
+Trust level "own": only our own sources (the generator's, or with ``--transfer`` those written by hand) are run here,
+so many kernels share one process without a sandbox, the child's clock alone counts, one content set is timed, and there
+are fewer samples than for a user's candidate (`cuda.timing` has 24 samples over secret contents and two clocks). What
+stays: each call starts from fresh inputs, poisoned outputs and an emptied L2; the outputs of the last timed call, and
+of small ragged cases, are judged by the oracle. Times are host times from the call to full synchronisation, in seconds.
 
 Worker processes generate, compile and compute what must come out; one process at a time has the GPU. Each finished
 task is appended to ``measured-N.jsonl`` and flushed: whatever ends the program, what was measured stays, and the next
@@ -40,6 +40,7 @@ from cudaperf_agent.tasks.model import Task
 from training.dataset.bundle import FLAGS, Bundle, compile_bundle, native
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
+from training.dataset.transfer import transfer_names
 
 _ROOM = 12 << 30
 BENCH = Path(__file__).with_name("bench.cu")
@@ -337,7 +338,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if made.returncode:
             raise BackendUnavailable(f"the bench does not compile: {made.stderr.strip()[:300]}")
         done = tasks_done([options.out, *options.skip])
-        names = [(i, p.name) for i, p in enumerate(all_programs()) if p.name not in done]
+        every = transfer_names() if options.transfer else [p.name for p in all_programs()]
+        names = [(i, name) for i, name in enumerate(every) if name not in done]
         names = names[: options.tasks] if options.tasks else names
         machine = {"device": gpu.name, "driver": gpu.driver, "nvcc": nvcc.version, "clocks": read_clocks()}
         _say(f"{len(names)} tasks to measure on {gpu.name}, {options.workers} workers, {options.seconds:g} s")
@@ -375,6 +377,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--variants", type=int, default=JobConfig().most, help="variants of a task at most")
     parser.add_argument("--samples", type=int, default=BenchConfig().samples, help="timed calls of a variant")
     parser.add_argument("--tasks", type=int, default=0, help="tasks of this slice at most; 0 for all")
+    parser.add_argument("--transfer", action="store_true", help="the kernels written by hand, instead of the families")
     parser.add_argument("--scratch", type=Path, default=_roomy(), help="folder for contents, deleted at the end")
     return parser.parse_args(argv)
 

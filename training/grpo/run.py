@@ -84,6 +84,8 @@ def train(
     from training.grpo import learner
 
     learner.check_release()
+    if learner.rank():
+        say = _silent
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out) if resume else None
     if not resume and newest_checkpoint(out) is not None:
@@ -265,6 +267,10 @@ def _log_rows(path: Path, step: int, turns: Sequence[Any]) -> None:
     columns = ["run", "trajectory", "turn", "status", "reward", "credit", "advantage", "tokens", "source"]
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"step": step + 1, "columns": columns, "rows": rows}) + "\n")
+
+
+def _silent(_: str) -> None:
+    """Of several processes, one speaks."""
 
 
 async def _close(engine: Engine, verifier: CandidateVerifier) -> None:

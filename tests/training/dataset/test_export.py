@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cudaperf_agent.cli.main import main
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.dataset.build import build, read_lines
-from training.dataset.export import merged, statistics, write_export
+from training.dataset.export import merged, statistics, write_export, write_transfer
 from training.dataset.table import from_rows, load_table, median_error
+from training.dataset.transfer import transfer_lines
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,22 @@ def test_the_error_of_a_median_shrinks_with_samples_and_ignores_an_outlier() -> 
     few = [1.0, 1.01, 0.99, 1.02, 0.98]
     assert median_error(few * 4) == pytest.approx(median_error(few) / 2)
     assert median_error([*few, 50.0]) < 0.1
+
+
+def test_hand_written_kernels_are_exported_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    (line,) = transfer_lines(["transfer/heat3d"])
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured" / "measured-0.jsonl").write_text("".join(json.dumps(r) + "\n" for r in measured([line])))
+    (tmp_path / "built.jsonl").write_text("")
+    places = ["--built", str(tmp_path / "built.jsonl"), "--measured", str(tmp_path / "measured")]
+    assert main(["dataset", "export", *places, "--out", str(tmp_path)]) == 0
+    assert "transfer.parquet" in capsys.readouterr().out
+    assert not (tmp_path / "variants.parquet").exists()
+    table = load_table(tmp_path / "transfer.parquet")
+    assert set(table.task) == {"transfer/heat3d"}
+    assert set(table.family) == {"heat3d"}
+    assert set(table.origin) == {"hand"}
+    assert len(table) == 7  # the last is wrong
+    with pytest.raises(ConfigError, match="hand-written"):
+        write_transfer([], tmp_path)

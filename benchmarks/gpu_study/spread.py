@@ -1,0 +1,139 @@
+"""A/A: kernels of different length in many fresh processes each; how often the interval of like and like holds 1.
+
+Processes of a batch start side by side, then each is timed alone. A batch holds processes of all kernels, so that slow
+changes of the machine fall on all alike. What they show is worked out afterwards, on any machine:
+
+    python -m benchmarks.gpu_study.spread results.jsonl
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu_study.lab import Lab, contents_of, task_of
+from benchmarks.gpu_study.record import Record
+from cudaperf_agent.codegen.variants import generate
+from cudaperf_agent.cuda.gpu import Gpu
+from cudaperf_agent.cuda.measure import Stopwatch
+from cudaperf_agent.cuda.spread import coverage, make_spread
+from cudaperf_agent.cuda.timing import TIMING, Contents, Timed, TimedRun
+from cudaperf_agent.tasks.model import Task
+
+BATCH = 15
+RESERVE = 8.0
+# Handed file and bytes of all its buffers: calls of some microseconds to some milliseconds on an H200.
+KERNELS = (
+    ("saxpy", 64 << 10),
+    ("softmax_rows", 4 << 20),
+    ("black_scholes", 16 << 20),
+    ("gemm", 4 << 20),
+    ("nbody_forces", 1 << 20),
+)
+CONFIG = replace(TIMING, contents=4, contents_bytes=64 << 20, deadline=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One kernel, ready to be timed."""
+
+    name: str
+    task: Task
+    library: Path
+    contents: Contents
+
+
+async def run(record: Record, gpu: Gpu | None, seconds: float, most: int) -> None:
+    """Time batches until the seconds are over or each kernel has `most` processes, then say what they show."""
+    small = replace(CONFIG, samples=8) if gpu is None else CONFIG
+    lab = Lab(gpu, small)
+    ends = record.elapsed + seconds
+    try:
+        watch = await lab.stopwatch()
+        subjects = [s for s in await asyncio.gather(*(subject(record, lab, *k) for k in KERNELS)) if s is not None]
+        record.say(f"A/A: {len(subjects)} kernels ready")
+        batch = 0
+        while subjects and record.elapsed < ends - RESERVE and count(record, subjects) < most:
+            await timed_batch(record, watch, subjects, batch)
+            batch += 1
+    finally:
+        await lab.aclose()
+    report(record, ("disjoint",))  # the rest takes longer than the device should be held for
+
+
+async def subject(record: Record, lab: Lab, name: str, size_bytes: int) -> Subject | None:
+    """One kernel of the study, or a row that says why not."""
+    try:
+        task = await task_of(name)
+        source = generate(task).variants[0].source
+        library, contents = await asyncio.gather(
+            lab.library(task, source), contents_of(task, lab.timing, size_bytes if lab.gpu else 32 << 10, 0.2)
+        )
+        return Subject(name, task, library, contents)
+    except Exception as error:  # noqa: BLE001 - the other kernels go on
+        record.add("aa_missing", kernel=name, error=f"{type(error).__name__}: {error}")
+        return None
+
+
+def count(record: Record, subjects: list[Subject]) -> int:
+    """Processes of the kernel that has the fewest."""
+    rows = record.rows("aa")
+    return min(sum(r["kernel"] == s.name for r in rows) for s in subjects)
+
+
+async def timed_batch(record: Record, watch: Stopwatch, subjects: list[Subject], batch: int) -> None:
+    """Start a batch of processes, then time one after the other."""
+    chosen = [subjects[i % len(subjects)] for i in range(BATCH)]
+    runs = [(s, watch.run(s.library, "device", s.task, s.contents)) for s in chosen]
+    began = record.elapsed
+    try:
+        await asyncio.gather(*(asyncio.to_thread(run.stage) for _, run in runs))
+        staged = record.elapsed
+        first: list[tuple[Subject, TimedRun, Timed]] = []
+        for subject, run in runs:
+            timed = await asyncio.to_thread(run.calls)
+            if batch == 0 and len(first) < len(subjects):
+                first.append((subject, run, timed))
+            row: dict[str, Any] = {"kernel": subject.name, "case": subject.contents.cases[0].name, "batch": batch}
+            if timed.timing is None:
+                record.add("aa_failed", status=str(timed.status), message=timed.message, clocks=timed.clocks, **row)
+            else:
+                record.add("aa", samples=timed.timing.samples, cold=timed.timing.cold, clocks=timed.clocks, **row)
+        for subject, run, timed in first:
+            checked = await asyncio.to_thread(run.checker.checked, timed)
+            if checked.timing is None:
+                record.add("aa_wrong", kernel=subject.name, message=checked.message)
+    finally:
+        await asyncio.gather(*(asyncio.to_thread(run.close) for _, run in runs))
+    record.say(f"A/A batch {batch}: {staged - began:.1f} s to start {BATCH}, {record.elapsed - staged:.1f} s to time")
+
+
+def report(record: Record, ways: tuple[str, ...] = ("disjoint", "all", "crosswise")) -> None:
+    """Spread and coverage, of all processes and crosswise: measured on one half, tried on the other."""
+    kernels: dict[str, list[list[float]]] = {}
+    for row in record.rows("aa"):
+        kernels.setdefault(row["kernel"], []).append(row["samples"])
+    spread = make_spread(list(kernels.values()))
+    record.add("aa_spread", points=[asdict(p) for p in spread.points], kernels=list(kernels))
+    halves = [make_spread([p[offset::2] for p in kernels.values()]) for offset in (0, 1)]
+    totals = {way: [0, 0] for way in ways}
+    for name, processes in kernels.items():
+        for way in ways:
+            if way == "crosswise":
+                parts = [coverage(processes[1 - offset :: 2], halves[offset], most=150) for offset in (0, 1)]
+            else:
+                parts = [coverage(processes, spread, disjoint=way == "disjoint")]
+            pairs, covered = sum(c.pairs for c in parts), sum(c.covered for c in parts)
+            totals[way][0] += pairs
+            totals[way][1] += covered
+            record.add("aa_coverage", kernel=name, way=way, pairs=pairs, covered=covered, width=parts[0].width)
+    for way, (pairs, covered) in totals.items():
+        record.add("aa_coverage", kernel="all kernels", way=way, pairs=pairs, covered=covered)
+        record.say(f"A/A {way}: {covered} of {pairs} pairs, {covered / max(1, pairs):.1%}")
+
+
+if __name__ == "__main__":
+    report(Record(Path(sys.argv[1]), 0.0))

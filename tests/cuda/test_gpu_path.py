@@ -1,0 +1,94 @@
+"""From source to a measured verdict on a stand-in for a GPU: all of the path but the device itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cudaperf_agent.cuda.timing import TIMING
+from cudaperf_agent.cuda.verdict import Verdict
+from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.prepare import prepare
+from tests.cuda.standin import stand_in
+
+CHEATS = Path(__file__).parent.parent / "cheats"
+HONEST = (CHEATS / "00_honest.cu").read_text()
+CONFIG = VerifierConfig(
+    timing=replace(
+        TIMING, samples=8, contents=3, fewest_contents=2, size_bytes=1 << 20, contents_bytes=4 << 20, slack_seconds=0.05
+    ),
+    reference_samples=3,
+    also_emulate=False,
+)
+
+
+async def saxpy() -> Task:
+    return await prepare(load_task(CHEATS / "tasks" / "saxpy.c"))
+
+
+def edited(number: int) -> str:
+    return f"// {number}\n{HONEST}"
+
+
+async def measured(verifier: Verifier, task: Task, source: str) -> Verdict:
+    verdict = await verifier.test(task, source)
+    return await verifier.measure(task, source, verdict)
+
+
+async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = stand_in(CONFIG, tmp_path, monkeypatch)
+    task = await saxpy()
+    sources = [*(edited(i) for i in range(3)), HONEST.replace("+ y[i]", "- y[i]")]
+    try:
+        verdicts = await asyncio.gather(*(measured(verifier, task, source) for source in sources))
+    finally:
+        await verifier.aclose()
+    assert [str(v.status) for v in verdicts] == ["correct"] * 3 + ["wrong"], [v.message for v in verdicts]
+    for verdict in verdicts[:3]:
+        assert verdict.measured
+        assert {t.kind for t in verdict.timings} == {"device", "end_to_end", "naive", "reference"}
+        size = int(verdict.timings[0].case.removeprefix("n="))
+        assert verdict.profile["flop"] == 2 * size
+        assert verdict.profile["moved_bytes"] == 12 * size
+        assert verdict.profile["share_of_copy_bandwidth"] > 0
+
+
+async def test_own_kernels_share_a_process_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = stand_in(replace(CONFIG, trust="own"), tmp_path, monkeypatch)
+    task = await saxpy()
+    large_only = HONEST.replace("    if (n > 0)\n", "    if (n > 20000)\n        n = 20000;\n    if (n > 0)\n", 1)
+    assert large_only != HONEST
+    try:
+        verdicts = [await measured(verifier, task, s) for s in (edited(0), edited(1), large_only, edited(2))]
+    finally:
+        await verifier.aclose()
+    assert [str(v.status) for v in verdicts] == ["correct", "correct", "wrong", "correct"], [
+        v.message for v in verdicts
+    ]
+    assert "timed size" in verdicts[2].message
+    assert [t.kind for t in verdicts[0].timings] == ["device", "naive", "reference"]
+
+
+async def test_a_time_below_the_floor_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cuda import measuring
+    from tests.cuda.standin import CEILINGS
+
+    verifier = stand_in(CONFIG, tmp_path, monkeypatch)
+
+    async def slow(*_: object, **__: object) -> object:
+        return replace(CEILINGS, copy=1e3, read=1e3, write=1e3, l2_copy=1e3)
+
+    monkeypatch.setattr(measuring, "device_ceilings", slow)
+    task = await saxpy()
+    try:
+        verdict = await measured(verifier, task, HONEST)
+    finally:
+        await verifier.aclose()
+    assert verdict.status == "unstable"
+    assert "less than this device needs" in verdict.message
+    assert not verdict.measured
