@@ -81,8 +81,8 @@ def card(facts: dict[str, Any]) -> str:
     lines += _results(facts.get("evaluation"))
     lines += [
         "## Limits",
-        "It has learned one generator's way of writing CUDA, for C of the kinds that this generator translates. Other C,",
-        "long files and whole programs are beyond it. Without verification its output must not be used.",
+        "It has learned one generator's way of writing CUDA, for C of the kinds that this generator translates. Other",
+        "C, long files and whole programs are beyond it. Without verification its output must not be used.",
         "",
     ]
     return "\n".join(lines)
@@ -91,8 +91,13 @@ def card(facts: dict[str, Any]) -> str:
 def _results(evaluation: dict[str, Any] | None) -> list[str]:
     if not evaluation:
         return ["Not evaluated yet.", ""]
-    lines = ["## Results", f"Judged by {evaluation.get('judge', 'the verifier')}, hidden cases included.", "",
-             "| tasks | number | greedy, one turn | sampled, one turn | sampled, five turns |", "|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "## Results",
+        f"Correct by {evaluation.get('judge', 'the verifier')}, hidden cases included.",
+        "",
+        "| tasks | number | greedy, one turn | sampled, one turn | sampled, five turns |",
+        "|---|---|---|---|---|",
+    ]
     for split, row in evaluation.get("splits", {}).items():
         cells = [_share(row.get(name), row["tasks"]) for name in ("greedy", "first", "five")]
         lines.append(f"| {split.replace('_', ' ')} | {row['tasks']} | {' | '.join(cells)} |")

@@ -11,9 +11,14 @@ from training.sft.expressions import Expressions, Kind, Text
 Node = str | tuple[str, "list[Node]"]
 """A statement, or a header with its body."""
 
-_RANGES = {"float": ("-1..1", "-10..10", "-2..2", "0..1", "-100..100", "0.1..5"), "double": ("-1..1", "-10..10", "0..4"),
-           "int": ("-20..20", "0..9", "-9..9", "0..15"), "unsigned": ("", "", "0..255", "0..65535"),
-           "unsigned char": ("0..255",), "short": ("-20..20", "0..15")}  # fmt: skip
+_RANGES = {
+    "float": ("-1..1", "-10..10", "-2..2", "0..1", "-100..100", "0.1..5"),
+    "double": ("-1..1", "-10..10", "0..4"),
+    "int": ("-20..20", "0..9", "-9..9", "0..15"),
+    "unsigned": ("", "", "0..255", "0..65535"),
+    "unsigned char": ("0..255",),
+    "short": ("-20..20", "0..15"),
+}
 
 
 _NARROW = 0.25

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,8 +27,8 @@ from training.dataset.families import all_programs
 from training.splits import Split, split_of
 
 if TYPE_CHECKING:
-    from cudaperf_agent.store.repository import Store
     from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.store.repository import Store
     from graph.context import Assessment, Deps
     from graph.results import RunResult
 
@@ -254,9 +255,8 @@ def _feedback(verdict: Verdict, assessment: Assessment) -> str:
 
 def say(text: str) -> None:
     """Progress on stderr, at once, with the time."""
-    import sys
-
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+    sys.stderr.flush()
 
 
 def _processors() -> int:
@@ -272,12 +272,10 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
     from training.sft.adapters import write_facts
 
     started = time.monotonic()
-    out: Path = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
     policy = _policy(arguments)
     verifier = Verifier(VerifierConfig(remembered_tasks=1024), gpu=None)
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/evaluation.sqlite") as store:
-        work = Evaluation(policy, verifier, store, out, config, started + arguments.seconds)
+        work = Evaluation(policy, verifier, store, arguments.out, config, started + arguments.seconds)
         try:
             entries = await work.prepare()
             say(f"{len(entries)} tasks prepared")
@@ -353,6 +351,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     config = EvaluationConfig(
         turns=arguments.turns, samples=arguments.samples, most=arguments.most, max_tokens=arguments.max_tokens
     )
+    arguments.out.mkdir(parents=True, exist_ok=True)
     asyncio.run(evaluate(arguments, config))
     return 0
 

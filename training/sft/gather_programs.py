@@ -101,7 +101,9 @@ def lines(d: Draft) -> list[Node]:
 def product(d: Draft) -> list[Node]:
     """Matrix by vector or by matrix, either transposed, with other inner operations and triangular bounds."""
     rng = d.rng
-    m, n, p = d.size(("m", "M", "rows", "R", "n1")), d.size(("n", "N", "cols", "n2", "w")), d.size(("k", "K", "p", "q", "inner"))  # fmt: skip
+    m = d.size(("m", "M", "rows", "R", "n1"))
+    n = d.size(("n", "N", "cols", "n2", "w"))
+    p = d.size(("k", "K", "p", "q", "inner"))
     i, j, k, acc = d.counter(), d.counter(1), d.counter(2), d.local(words.TOTALS)
     square = rng.random() < 0.2
     if square:
@@ -289,19 +291,26 @@ def bits(d: Draft) -> list[Node]:
         y, found = d.array("out", n, "int"), d.local(words.TOTALS)
         k = d.counter(2)
         if rng.random() < 0.5:
-            inner: list[Node] = [f"unsigned {v} = {x}[{i}];", f"int {found} = 0;",
-                                 (f"while ({v})", [f"{found} += {v} & 1u;", f"{v} >>= {rng.choice((1, 1, 2))};"])]  # fmt: skip
+            step: list[Node] = [f"{found} += {v} & 1u;", f"{v} >>= {rng.choice((1, 1, 2))};"]
+            inner: list[Node] = [f"unsigned {v} = {x}[{i}];", f"int {found} = 0;", (f"while ({v})", step)]
         else:
             bit = f"({x}[{i}] >> {k}) & 1u"
-            inner = [f"int {found} = 0;",
-                     d.loop(k, "0", rng.choice(("32", "16", "8")), [f"{found} {rng.choice(('+=', '^='))} {bit};"])]  # fmt: skip
+            update = f"{found} {rng.choice(('+=', '^='))} {bit};"
+            inner = [f"int {found} = 0;", d.loop(k, "0", rng.choice(("32", "16", "8")), [update])]
         return [d.loop(i, "0", n, [*inner, f"{y}[{i}] = {found};"])]
     y = d.array("out", n)
     body: list[Node] = [f"unsigned {v} = {d.draw([f'{x}[{i}]'], rng.choice((0, 1))).text};"]
     for _ in range(rng.randint(1, 4)):
         s = rng.randint(1, 20)
-        body.append(rng.choice((f"{v} ^= {v} << {s};", f"{v} ^= {v} >> {s};", f"{v} *= {rng.choice((2246822519, 3266489917, 1664525, 69069))}u;",
-                                f"{v} += {rng.randint(1, 9999)}u;", f"{v} = ({v} << {s}) | ({v} >> {32 - s});")))  # fmt: skip
+        factor = rng.choice((2246822519, 3266489917, 1664525, 69069))
+        ways = (
+            f"{v} ^= {v} << {s};",
+            f"{v} ^= {v} >> {s};",
+            f"{v} *= {factor}u;",
+            f"{v} += {rng.randint(1, 9999)}u;",
+            f"{v} = ({v} << {s}) | ({v} >> {32 - s});",
+        )
+        body.append(rng.choice(ways))
     if rng.random() < 0.35:
         body = [body[0], d.loop(d.counter(2), "0", str(rng.randint(2, 8)), body[1:])]
     return [d.loop(i, "0", n, [*body, f"{y}[{i}] = {d.draw([v], 1).text};"])]

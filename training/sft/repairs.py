@@ -36,10 +36,7 @@ _OWN = 0.5
 def draw_written(seed: int, families: float) -> Written | None:
     """The C text of a seed, of a family with that probability; `None` if it is of an evaluation set."""
     rng = random.Random(f"written {seed}")
-    if rng.random() < families:
-        written = written_anew(rng.choice(SEEN), seed)
-    else:
-        written = write_program(seed)
+    written = written_anew(rng.choice(SEEN), seed) if rng.random() < families else write_program(seed)
     return None if evaluation_sets().out(written.source) else written
 
 
@@ -64,7 +61,7 @@ async def verify_attempts(
     """
     from cudaperf_agent.cuda.verifier import Verifier
 
-    done = {line["seed"] for line in read_attempts(path)} if path.exists() else set()
+    done = {line["seed"] for line in read_attempts(path)}
     verifier = Verifier(gpu=None)
     clock = asyncio.get_running_loop().time
     until, added = clock() + seconds, 0
@@ -122,7 +119,9 @@ async def _attempt(seed: int, verifier: Verifier) -> dict[str, Any] | None:
 
 
 def read_attempts(path: Path) -> Iterator[dict[str, Any]]:
-    """The attempts of a file, compressed or not."""
+    """The attempts of a file, compressed or not; none where there is no file."""
+    if not path.exists():
+        return
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
         for line in file:

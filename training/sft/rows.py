@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,7 +38,7 @@ class RowsConfig:
         second: Share of programs with a second row, of another strategy.
         improve: Share of programs that give a row of kind ``improve`` as well.
         twins: Copies of each row of kind ``task`` with other names throughout.
-        repeats: Rows of each kept attempt: with other strategies as answer and at other turns.
+        repeats: Rows of each kept attempt: one mends it, the next goes over to another strategy.
         uncommented: Share of programs whose ``cudaperf:`` comment is left out, where the C alone says enough.
         longest: Characters of an answer at most; longer variants are not drawn.
         steepness: Weight of the k-th of the fastest variants is 1 / (k + 1) ** steepness.
@@ -157,29 +158,25 @@ def _drawn(task: Task, rng: random.Random, config: RowsConfig) -> Iterator[_Draw
 
 
 def repair_rows(attempt: dict[str, Any], config: RowsConfig) -> list[Row]:
-    """Rows that mend a kept attempt; after a correct one, rows that go on from it."""
-    from cudaperf_agent.codegen.variants import generate
+    """Rows that mend a kept attempt; after a correct one, a row that goes on from it to another variant."""
     from cudaperf_agent.tasks.parse import load_task
 
     rng = random.Random(f"repair {attempt['seed']}")
     correct = attempt["status"] == Status.CORRECT
+    verdict = Verdict(Status(attempt["status"]), passed=attempt["passed"], total=attempt["total"])
+    kind: RowKind = "improve" if correct else "repair"
     try:
         task = load_task(source=attempt["c"], entry=attempt["entry"])
-        variants = [v for v in generate(task).variants if len(v.source) <= config.longest and _sound(task, v.strategy)]
+        others = [v for v in islice(_drawn(task, rng, config), 2) if v.strategy != attempt["strategy"]]
     except CudaPerfError:
         return []
-    verdict = Verdict(Status(attempt["status"]), passed=attempt["passed"], total=attempt["total"])
+    answers = [(one.strategy, one.source) for one in others[:1]]
+    if not correct and len(attempt["answer"]) <= config.longest and _sound(task, attempt["strategy"]):
+        answers.insert(0, (attempt["strategy"], attempt["answer"]))
     rows = []
-    for number in range(1 if correct else config.repeats):
-        same = [v for v in variants if v.strategy == attempt["strategy"]]
-        others = [v for v in variants if v.strategy != attempt["strategy"]]
-        answers = others if correct or (number and others) else same
-        if not answers:
-            continue
-        answer = rng.choice(answers[:4])
+    for strategy, answer in answers[: 1 if correct else config.repeats]:
         past = Attempt(_turn(rng), attempt["attempt"], verdict, attempt["feedback"])
-        kind: RowKind = "improve" if correct else "repair"
-        rows.append(_row(kind, attempt["made_by"], answer.strategy, task, (past,), answer.source))
+        rows.append(_row(kind, attempt["made_by"], strategy, task, (past,), answer))
     return rows
 
 
@@ -238,7 +235,7 @@ def shipped_attempts() -> list[dict[str, Any]]:
     """The kept attempts that come with the package."""
     from training.sft.repairs import SHIPPED
 
-    return list(read_attempts(SHIPPED)) if SHIPPED.exists() else []
+    return list(read_attempts(SHIPPED))
 
 
 def answer_text(source: str) -> str:

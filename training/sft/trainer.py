@@ -82,6 +82,7 @@ class WarmStartTrainer(SFTTrainer):  # type: ignore[misc]  # trl is not typed
     """`SFTTrainer` whose schedule asks a `Progress`."""
 
     progress: Progress
+    lr_scheduler: Any = None
     settings: OptimiserSettings
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:

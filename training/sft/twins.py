@@ -47,7 +47,11 @@ def renamed(row: Row, number: int) -> Row | None:
     in_c = set(_WORD.findall(c))
     new: dict[str, str] = {}
     for old, pool in _pools(c, entry[1]).items():
-        if rng.random() > _SHARE or old in _PROSE | _OWN or any(word != old and word.startswith(old + "_") for word in in_c):
+        if (
+            rng.random() > _SHARE
+            or old in _PROSE | _OWN
+            or any(word != old and word.startswith(old + "_") for word in in_c)
+        ):
             continue
         fresh = names.pick(pool)
         if not any(word.startswith((fresh + "_", fresh + "2")) for word in present):
