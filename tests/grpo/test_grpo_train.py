@@ -94,7 +94,8 @@ def test_a_killed_run_goes_on_with_the_same_batch(tiny_policy: Path, tmp_path: P
     killed.parent.mkdir()
     whole.parent.mkdir()
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
-    worker = [sys.executable, str(Path(__file__).with_name("toy_run.py")), str(tiny_policy), str(killed), *files]
+    worker = [sys.executable, str(Path(__file__).with_name("toy_run.py"))]
+    worker += ["to-be-killed", str(tiny_policy), str(killed), *files]
     with subprocess.Popen(worker, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         for said in process.stdout:
@@ -122,3 +123,44 @@ def test_a_killed_run_goes_on_with_the_same_batch(tiny_policy: Path, tmp_path: P
     ours, theirs = lines(killed / "metrics.jsonl")[-1], lines(whole / "metrics.jsonl")[-1]
     assert ours["loss"] == pytest.approx(theirs["loss"], abs=1e-6)
     assert ours["grad_norm"] == pytest.approx(theirs["grad_norm"], rel=1e-3)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_does(tiny_policy: Path, tmp_path: Path) -> None:
+    """Whole groups on each process, gradients averaged: the same losses as in one process."""
+    shutil.copy(SAXPY, tmp_path / "other.c")
+    files = [str(SAXPY), str(tmp_path / "other.c")]
+    run = {"steps": 2, "files": files, "seed": 5, "save_every": 2, "report_to": []}
+    one, two = tmp_path / "one" / "run", tmp_path / "two" / "run"
+    one.parent.mkdir()
+    two.parent.mkdir()
+    toy_train(tiny_policy, one, run=run, rollout={"trajectories": 8, "tasks_per_step": 2, "max_tokens": 32})
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
+    worker = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    worker += [str(Path(__file__).with_name("toy_run.py")), "two-processes", str(tiny_policy), str(two), *files]
+    done = subprocess.run(worker, capture_output=True, text=True, env=environment, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for ours, theirs in zip(lines(one / "metrics.jsonl"), lines(two / "metrics.jsonl"), strict=True):
+        assert theirs["loss"] == pytest.approx(ours["loss"], abs=1e-5)
+        assert theirs["reward"] == pytest.approx(ours["reward"])
+        assert theirs["num_tokens"] == ours["num_tokens"]
+    shared = [{row[0] for row in lines(two / name)[0]["rows"]} for name in ("rows.jsonl", "rows-1.jsonl")]
+    assert [len(runs) for runs in shared] == [1, 1]
+    assert shared[0] != shared[1]
+
+
+@pytest.mark.slow
+def test_four_bits_are_trained_through(tiny_policy: Path, tmp_path: Path) -> None:
+    """QLoRA: the base in NF4, the adapter in float32, and a step that moves it."""
+    pytest.importorskip("bitsandbytes", reason="the training extra is not installed")
+    import torch
+    from safetensors.torch import load_file
+
+    model = {"quantise": "nf4"}
+    changes = {"rollout": {"trajectories": 8}, "verify": {"backend": "emulator"}}
+    toy_train(tiny_policy, tmp_path / "run", model=model, **changes)
+    (logged,) = lines(tmp_path / "run" / "metrics.jsonl")
+    assert logged["grad_norm"] > 0
+    saved = load_file(tmp_path / "run" / "checkpoint-1" / "adapter_model.safetensors")
+    assert {value.dtype for value in saved.values()} == {torch.float32}
+    assert any(value.any() for name, value in saved.items() if "lora_B" in name)

@@ -40,5 +40,9 @@ def toy_train(tiny: Path, out: Path, *, resume: bool = False, **changes: dict[st
 
 
 if __name__ == "__main__":
-    folder, target = Path(sys.argv[1]), Path(sys.argv[2])
-    toy_train(folder, target, run={"steps": 50, "files": sys.argv[3:], "seed": 5})
+    kind, folder, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if kind == "to-be-killed":
+        toy_train(folder, target, run={"steps": 50, "files": sys.argv[4:], "seed": 5})
+    else:
+        shape = {"trajectories": 8, "tasks_per_step": 2, "max_tokens": 32}
+        toy_train(folder, target, rollout=shape, run={"steps": 2, "files": sys.argv[4:], "seed": 5, "save_every": 2})
