@@ -77,7 +77,7 @@ class VllmEngine:
 
     async def start(self) -> None:
         """Start the engine: tens of seconds."""
-        with _one_device():
+        with one_device():
             await self._policy.start()
 
     def follow(self, model: Any, step: int) -> None:
@@ -181,7 +181,7 @@ _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 
 
 @contextmanager
-def _one_device() -> Iterator[None]:
+def one_device() -> Iterator[None]:
     """The environment in which an engine's process starts: a fresh one, on this process's device only.
 
     The engine must not take the trainer's launcher for its own, nor inherit a driver that this process has opened.

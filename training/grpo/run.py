@@ -98,7 +98,7 @@ def train(
     schedule = make_schedule(list(tasks), config.run, config.rollout.tasks_per_step)
     meter = StepMeter()
     verifier = verifier or _verifier(config)
-    turns = GpuTurns() if verifier.backend == "gpu" and config.verify.timing and _shares_gpu() else None
+    turns = GpuTurns() if verifier.backend == "gpu" and config.verify.timing and shares_gpu() else None
     tokenizer = learner.load_tokenizer(config.model)
     engine = _engine(config, tokenizer, out / "engine" / f"rank-{learner.rank()}")
     try:
@@ -144,7 +144,7 @@ def _require_libraries() -> None:
             )
 
 
-def _shares_gpu() -> bool:
+def shares_gpu() -> bool:
     """Whether this process generates and learns on the GPU that candidates are timed on, which is the first one.
 
     With two GPUs, ``CUDA_VISIBLE_DEVICES=1`` leaves the first one to timing: candidates do not see that variable.
