@@ -39,14 +39,14 @@ packed=
 keep() { # What there is so far; a file is either whole or not there.
   local newest
   for file in metrics.jsonl rows.jsonl; do
-    [ ! -f "$run/$file" ] || { cp "$run/$file" "$out/.$file" && mv "$out/.$file" "$out/$file"; }
+    [ ! -f "$run/$file" ] || { cp "$run/$file" "$work/$file" && mv "$work/$file" "$out/$file"; }
   done
   newest=$(ls -d "$run"/checkpoint-* 2>/dev/null | sort -V | tail -1)
   # The adapter is written last of all, so a checkpoint older than it is whole.
   if [ -n "$newest" ] && [ "$newest" != "$packed" ] && [ "$run/adapter/adapter_model.safetensors" -nt "$newest/trainer_state.json" ]; then
     tar cf "$work/state.tar" --exclude='tokenizer*' --exclude='*.md' -C "$run" "$(basename "$newest")" &&
       split -b 15M -d "$work/state.tar" "$work/state.tar." && rm -f "$out"/state.tar.* && mv "$work"/state.tar.[0-9]* "$out/" &&
-      tar cf "$out/.adapter.tar" -C "$run" adapter && mv "$out/.adapter.tar" "$out/adapter.tar" && packed=$newest
+      tar cf "$work/adapter.tar" -C "$run" adapter && mv "$work/adapter.tar" "$out/adapter.tar" && packed=$newest
   fi
 }
 keeping() { while true; do sleep 10; keep; done; }
