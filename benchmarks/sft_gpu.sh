@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # sft_gpu.sh OUT: the warm start on a GPU in one go: rows -> train -> evaluate; everything lands in OUT as it is found.
-# ROWS: a rows.jsonl.gz to use (made here where there is none, on all cores). SECONDS_TRAIN, LIMIT: seconds of training,
-# and of the whole. MODEL=tiny ENGINE=local MOST=2 tries the script out on a CPU.
+# ROWS: rows to use, by default build/sft/rows.jsonl.gz of the checkout (made here where there are none, on all cores).
+# MODEL: smollm2 or a folder. SECONDS_TRAIN, LIMIT: seconds of training, and of the whole.
+# MODEL=tiny ENGINE=local MOST=2 tries the script out on a CPU.
 set -uo pipefail
 out=${1:?folder for the results}
 model=${MODEL:-smollm2}
@@ -24,7 +25,8 @@ run=$work/run
 mkdir -p "$run"
 config=$work/sft.toml
 sed -e "s/^seconds = .*/seconds = $train_seconds/" -e "s/^workers = .*/workers = $(nproc)/" "${CONFIG:-$root/training/configs/sft.toml}" >"$config"
-[ -z "${ROWS:-}" ] || cp "$ROWS" "$run/rows.jsonl.gz"
+rows=${ROWS:-$root/build/sft/rows.jsonl.gz}
+if [ -f "$rows" ]; then cp "$rows" "$run/rows.jsonl.gz"; say "rows: $(stat -c %s "$rows") bytes of $rows"; else say "rows are made here"; fi
 
 # The evaluation prepares its tasks and starts its engine while training runs, then waits for the adapter.
 adapter=$run/adapter
@@ -33,7 +35,7 @@ adapter=$run/adapter
 evaluation=$!
 trap 'kill -TERM $evaluation 2>/dev/null' EXIT
 
-timeout --signal=TERM --kill-after=40 "$((limit - 60))" "$python" -m cudaperf_agent.cli.main train sft --config "$config" \
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True timeout --signal=TERM --kill-after=40 "$((limit - 60))" "$python" -m cudaperf_agent.cli.main train sft --config "$config" \
   --model "$model" --out "$run" --json >"$out/trained.json" 2> >(tee "$work/train.log" >&2)
 say "training ended with status $?: $(tr -d '\n ' <"$out/trained.json" | head -c 300)"
 keep() { # What there is so far: at most 8 files.

@@ -123,6 +123,49 @@ def _export_runs(out: Path, origin: str | None) -> int:
     return 0
 
 
+@app.command()
+def pool(
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of variants.parquet and tasks.parquet; by default the checkout's.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default the pool of the package.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Make the pool of few-shot examples from the training split; each kernel must pass the emulator's hidden cases."""
+    import asyncio
+
+    from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.policies.examples import SHIPPED
+    from cudaperf_agent.tasks.prepare import prepare
+    from training.dataset.export import DATA
+    from training.dataset.pool import Worked, pool_lines, worked_examples
+    from training.dataset.table import read_rows
+
+    folder, path = data or DATA, out or SHIPPED
+    found = worked_examples(read_rows(folder / "variants.parquet"), read_rows(folder / "tasks.parquet"))
+
+    async def made() -> list[str]:
+        verifier = Verifier(gpu=None)
+
+        async def passes(worked: Worked) -> bool:
+            task = await prepare(worked.c_task)
+            verdicts = [await verifier.test(task, worked.source, hidden=hidden) for hidden in (False, True)]
+            return all(verdict.correct for verdict in verdicts)
+
+        try:
+            return await pool_lines(found, passes, say=say)
+        finally:
+            await verifier.aclose()
+
+    lines = asyncio.run(made())
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    if as_json:
+        put_json({"examples": len(lines), "path": str(path)})
+    else:
+        put(f"{path}: {len(lines)} examples")
+    return 0
+
+
 def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items())

@@ -232,7 +232,7 @@ def _cheapest(suite: Suite, first: CaseRuns, seconds: float) -> Suite:
 def _launches(task: Task, case: Case, run: CaseRun) -> CaseLaunches:
     written = [case.values[p.name].size for p in task.buffers if p.written and p.name in case.values]
     return CaseLaunches(
-        _elements(case), run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin)
+        _elements(case), run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin or task.module)
     )
 
 

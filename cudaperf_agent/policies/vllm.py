@@ -30,6 +30,8 @@ class VllmConfig:
         quantization: vLLM's name of a quantisation (``bitsandbytes``), `None` for none.
         tensor_parallel: GPUs the model is spread over.
         memory_share: Share of the GPU's memory that the engine may take; `None` leaves it to vLLM.
+        cache_bytes: Size of the key-value cache. Set, nothing is measured for it at the start, which goes wrong where
+            another process fills the GPU at the same time; `None` takes what `memory_share` leaves.
         max_model_len: Longest sequence; `None` is the model's own.
         max_sequences: Most sequences at work at once.
         eager: No CUDA graphs: starts sooner, generates slower.
@@ -44,6 +46,7 @@ class VllmConfig:
     quantization: str | None = None
     tensor_parallel: int = 1
     memory_share: float | None = None
+    cache_bytes: int | None = None
     max_model_len: int | None = None
     max_sequences: int = 256
     eager: bool = False
@@ -217,6 +220,8 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
         options["gpu_memory_utilization"] = config.memory_share
     if config.capture_sizes:
         options["cudagraph_capture_sizes"] = list(config.capture_sizes)
+    if config.cache_bytes is not None:
+        options["kv_cache_memory_bytes"] = config.cache_bytes
     if config.lora_rank:
         options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": 2}
     try:

@@ -75,6 +75,14 @@ class BudgetConfig:
 BUDGET = BudgetConfig()
 
 
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Of an element type that numpy does not have: its spacing at 1, and its smallest subnormal."""
+
+    eps: float
+    smallest: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """One numeric component of an output: the whole of it, or one member of its structs.
@@ -203,8 +211,9 @@ def float_part(
     directed: Sequence[Value],
     moved: Sequence[Value] = (),
     config: BudgetConfig = BUDGET,
+    precision: Precision | None = None,
 ) -> Part:
-    """The budget of a float component; see the module's docstring."""
+    """The budget of a float component; see the module's docstring. `precision`: where it is not its numpy type's."""
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
         wide, moved = None, ()
@@ -212,7 +221,8 @@ def float_part(
     working: type[np.floating[Any]] = np.float64 if plain.dtype.itemsize <= 4 else np.longdouble
     truth: Value = (plain if wide is None else wide).astype(working)
     info = np.finfo(plain.dtype)
-    unit = float(info.eps)
+    precision = precision or Precision(float(info.eps), float(info.smallest_subnormal))
+    unit = precision.eps
     with np.errstate(all="ignore"):
         counted = np.isfinite(truth) & np.isfinite(plain)
         magnitude = np.where(counted, np.abs(truth), 0)
@@ -220,7 +230,7 @@ def float_part(
         bias = config.directed * _largest(directed, truth)
         condition = config.condition * _largest(moved, truth)
         typical, deviation = _typical(magnitude), _deviation(truth[counted])
-        floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
+        floor = config.ulps * unit * magnitude + config.subnormals * precision.smallest
         allowed = np.maximum(np.maximum(rounding, bias), condition) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)

@@ -40,7 +40,7 @@ CORRECT = frozenset(ANSWERS[:2])
 
 
 def make_tiny_policy(folder: Path, messages: list[dict[str, str]], *, steps: int = 160, seed: int = 0) -> float:
-    """Write a model of some 30,000 parameters that gives each answer as often, whatever it is asked.
+    """Write a model of some 100,000 parameters that gives each answer as often, whatever it is asked.
 
     Args:
         folder: For model and tokenizer.
@@ -72,10 +72,11 @@ def make_tiny_policy(folder: Path, messages: list[dict[str, str]], *, steps: int
     tokenizer.chat_template = "{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}assistant:"
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
+    # 4-bit layers need 64 inputs.
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
+        hidden_size=64,
+        intermediate_size=128,
         num_hidden_layers=1,
         num_attention_heads=4,
         num_key_value_heads=2,

@@ -42,11 +42,12 @@ async def test_phases_are_counted_and_every_candidate_kept(tmp_path: Path) -> No
         try:
             entries = await work.prepare()
             assert [e.split for e in entries] == ["unseen_family", "held_out_member"]
+            await work.run_base(entries)
             results = await work.run(entries)
         finally:
             await verifier.aclose()
-    assert results["splits"]["held_out_member"] == {"tasks": 1, "greedy": 0, "five": 1, "first": 0}
-    assert results["splits"]["unseen_family"] == {"tasks": 1, "greedy": 0, "five": 1, "first": 1}
+    assert results["splits"]["held_out_member"] == {"tasks": 1, "base": 0, "greedy": 0, "five": 1, "first": 0}
+    assert results["splits"]["unseen_family"] == {"tasks": 1, "base": 0, "greedy": 0, "five": 1, "first": 1}
     assert json.loads((tmp_path / RESULTS).read_text()) == json.loads(json.dumps(results))
     lines = [json.loads(line) for line in (tmp_path / CANDIDATES).read_text().splitlines()]
     kept = [(e["phase"], e["task"].split("/")[0], e["turn"], e["status"]) for e in lines]
@@ -72,6 +73,7 @@ def test_the_card_tells_what_was_found(tmp_path: Path) -> None:
     found = {"judge": "the emulator", "splits": {"unseen_family": {"tasks": 8, "greedy": 2, "first": 3, "five": 4}}}
     write_facts(tmp_path, {"evaluation": found})
     text = (tmp_path / "README.md").read_text()
-    assert "| unseen family | 8 | 25 % (2) | 38 % (3) | 50 % (4) |" in text
+    assert "base_model: HuggingFaceTB/SmolLM2-135M-Instruct" in text
+    assert "| unseen family | 8 | – | 25 % (2) | 38 % (3) | 50 % (4) |" in text
     assert "7 steps, 2.0 M tokens" in text
     assert "–" in card({"evaluation": {"splits": {"x": {"tasks": 3}}}})

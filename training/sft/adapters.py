@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 FACTS = "training.json"
+HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 
 def save_adapter(model: Any, folder: Path, *, facts: dict[str, Any]) -> None:
@@ -26,7 +27,7 @@ def save_adapter(model: Any, folder: Path, *, facts: dict[str, Any]) -> None:
     was = peft_config.inference_mode, peft_config.base_model_name_or_path
     peft_config.inference_mode = True
     # The folder of whoever trained it says nothing to others.
-    peft_config.base_model_name_or_path = Path(str(was[1] or "")).name or None
+    peft_config.base_model_name_or_path = base_name(str(was[1] or "")) or None
     peft_config.save_pretrained(str(folder))
     peft_config.inference_mode, peft_config.base_model_name_or_path = was
     weights = {
@@ -37,6 +38,12 @@ def save_adapter(model: Any, folder: Path, *, facts: dict[str, Any]) -> None:
     building = folder / ".adapter_model.safetensors.building"
     save_file(weights, building, metadata={"format": "pt"})
     building.replace(folder / "adapter_model.safetensors")
+
+
+def base_name(model: str) -> str:
+    """What others call the base: the name on the hub for the model in the box, else the name of its folder."""
+    name = Path(model).name
+    return HUB_NAME if name.lower().startswith("smollm2") else name
 
 
 def write_facts(folder: Path, facts: dict[str, Any]) -> None:
@@ -52,13 +59,13 @@ def card(facts: dict[str, Any]) -> str:
     """The model card, in Markdown."""
     config, plan, training = facts.get("config", {}), facts.get("plan", {}), facts.get("training", {})
     lora, optimiser = config.get("lora", {}), config.get("optimiser", {})
-    base = "SmolLM2-135M-Instruct" if config.get("model") == "smollm2" else Path(str(config.get("model"))).name
+    base = base_name(str(config.get("model", ""))).rpartition("/")[2]
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(plan.get("kinds", {}).items()))
     lines = [
         "---",
         "library_name: peft",
         "license: apache-2.0",
-        "base_model: HuggingFaceTB/SmolLM2-135M-Instruct",
+        f"base_model: {base_name(str(config.get('model', '')))}",
         "---",
         "# Warm start: C to CUDA",
         "",
@@ -95,11 +102,11 @@ def _results(evaluation: dict[str, Any] | None) -> list[str]:
         "## Results",
         f"Correct by {evaluation.get('judge', 'the verifier')}, hidden cases included.",
         "",
-        "| tasks | number | greedy, one turn | sampled, one turn | sampled, five turns |",
-        "|---|---|---|---|---|",
+        "| tasks | number | base model, greedy | greedy, one turn | sampled, one turn | sampled, five turns |",
+        "|---|---|---|---|---|---|",
     ]
     for split, row in evaluation.get("splits", {}).items():
-        cells = [_share(row.get(name), row["tasks"]) for name in ("greedy", "first", "five")]
+        cells = [_share(row.get(name), row["tasks"]) for name in ("base", "greedy", "first", "five")]
         lines.append(f"| {split.replace('_', ' ')} | {row['tasks']} | {' | '.join(cells)} |")
     return [*lines, ""]
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -93,6 +93,8 @@ class Evaluation:
         out: Folder of the results.
         config: What is run.
         until: Time (`time.monotonic`) after which no phase is begun.
+        adapter: Whose card tells the results, once it is there.
+        results: What is known so far.
     """
 
     policy: Switchable
@@ -101,6 +103,8 @@ class Evaluation:
     out: Path
     config: EvaluationConfig
     until: float
+    adapter: Path | None = None
+    results: dict[str, Any] = field(default_factory=dict)
 
     async def prepare(self) -> list[Entry]:
         """The tasks, their C run under the sanitizers; those that are refused are left out and told."""
@@ -131,31 +135,39 @@ class Evaluation:
         made = await asyncio.gather(*(one(*pair) for pair in chosen))
         return [entry for entry in made if entry is not None]
 
+    async def run_base(self, entries: Sequence[Entry]) -> None:
+        """The bare model, greedy, one turn: what there was before."""
+        await self._counted(entries, "base", SamplingConfig(0.0, 1.0, self.config.max_tokens), 1)
+
     async def run(self, entries: Sequence[Entry]) -> dict[str, Any]:
         """All phases that the time allows; the results so far are on disk after each."""
         config = self.config
-        splits = {split: {"tasks": sum(e.split == split for e in entries)} for split in config.splits}
-        results: dict[str, Any] = {"judge": f"the {self.verifier.backend}", "config": asdict(config), "splits": splits}
-        greedy = SamplingConfig(temperature=0.0, top_p=1.0, max_tokens=config.max_tokens)
+        await self._counted(entries, "greedy", SamplingConfig(0.0, 1.0, config.max_tokens), 1)
         drawn = SamplingConfig(config.temperature, config.top_p, config.max_tokens)
-        for phase, sampling, turns in (("greedy", greedy, 1), ("five", drawn, config.turns)):
-            if time.monotonic() + config.phase_seconds > self.until:
-                say(f"no time left for {phase}")
-                continue
-            self.policy.use_sampling(sampling)
-            began = time.monotonic()
-            ended = await self._phase(entries, phase, turns)
-            for entry, result in zip(entries, ended, strict=True):
-                row: dict[str, Any] = splits[entry.split]
-                row[phase] = row.get(phase, 0) + (result.best is not None)
-                if phase == "five":
-                    first = result.best is not None and result.best.turn == 0
-                    row["first"] = row.get("first", 0) + first
-            results[f"{phase}_seconds"] = round(time.monotonic() - began, 1)
-            self._write(results)
-            say(f"{phase}: {json.dumps(splits)} in {results[f'{phase}_seconds']} s")
-        await self._sampled(entries, results)
-        return results
+        await self._counted(entries, "five", drawn, config.turns)
+        await self._sampled(entries, self.results)
+        return self.results
+
+    async def _counted(self, entries: Sequence[Entry], phase: str, sampling: SamplingConfig, turns: int) -> None:
+        """One phase, and how many tasks of each split it got right."""
+        if time.monotonic() + self.config.phase_seconds > self.until:
+            say(f"no time left for {phase}")
+            return
+        self.results.setdefault("judge", f"the {self.verifier.backend}")
+        self.results.setdefault("config", asdict(self.config))
+        splits: dict[str, dict[str, int]] = self.results.setdefault("splits", {})
+        self.policy.use_sampling(sampling)
+        began = time.monotonic()
+        ended = await self._phase(entries, phase, turns)
+        for split in self.config.splits:
+            of_split = [r for e, r in zip(entries, ended, strict=True) if e.split == split]
+            row = splits.setdefault(split, {"tasks": len(of_split)})
+            row[phase] = sum(result.best is not None for result in of_split)
+            if turns > 1:
+                row["first"] = sum(result.best is not None and result.best.turn == 0 for result in of_split)
+        self.results[f"{phase}_seconds"] = round(time.monotonic() - began, 1)
+        self._write(self.results)
+        say(f"{phase}: {json.dumps(splits)} in {self.results[f'{phase}_seconds']} s")
 
     async def _phase(self, entries: Sequence[Entry], phase: str, turns: int) -> list[RunResult]:
         from graph.config import GraphConfig
@@ -218,6 +230,10 @@ class Evaluation:
                 say(f"{entry.name}: {result.error.get('message')}")
 
     def _write(self, results: dict[str, Any]) -> None:
+        if self.adapter is not None:
+            from training.sft.adapters import write_facts
+
+            write_facts(self.adapter, {"evaluation": {k: v for k, v in results.items() if k != "config"}})
         (self.out / RESULTS).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
     def _deps(self) -> Deps:
@@ -269,7 +285,6 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
     """Prepare, wait for the adapter, run, and tell its card."""
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
     from cudaperf_agent.store.repository import Store
-    from training.sft.adapters import write_facts
 
     started = time.monotonic()
     policy = _policy(arguments)
@@ -281,6 +296,7 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
             say(f"{len(entries)} tasks prepared")
             await _warm(policy, entries)
             say("the engine is up")
+            await work.run_base(entries)
             adapter: Path | None = arguments.adapter
             while adapter and not (adapter / "adapter_model.safetensors").exists():
                 if time.monotonic() > work.until:
@@ -289,10 +305,8 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
                 await asyncio.sleep(config.wait_step)
             if adapter:
                 policy.use_adapter(adapter)
-            results = await work.run(entries)
-            if adapter:
-                write_facts(adapter, {"evaluation": {k: v for k, v in results.items() if k != "config"}})
-            return results
+                work.adapter = adapter
+            return await work.run(entries)
         finally:
             await policy.aclose()
             await verifier.aclose()
@@ -324,6 +338,7 @@ def _policy(arguments: argparse.Namespace) -> Switchable:
             model=str(model),
             lora_rank=arguments.rank,
             memory_share=arguments.memory_share,
+            cache_bytes=int(arguments.cache_gib * 2**30),
             max_model_len=arguments.context,
             max_sequences=arguments.sequences,
         )
@@ -340,7 +355,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("vllm", "local"), default="vllm")
     parser.add_argument("--seconds", type=float, default=300.0, help="from now; no phase begins later")
     parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--memory-share", type=float, default=0.25)
+    parser.add_argument("--memory-share", type=float, default=0.15)
+    parser.add_argument("--cache-gib", type=float, default=16.0, help="of the engine's key-value cache")
     parser.add_argument("--context", type=int, default=4096)
     parser.add_argument("--sequences", type=int, default=256)
     parser.add_argument("--turns", type=int, default=defaults.turns)

@@ -148,6 +148,7 @@ def train(
     planned, encoded, tokenizer, folder = prepared(config, out, say)
     try:
         from datasets import Dataset
+        from peft.helpers import disable_input_dtype_casting
         from transformers import PrinterCallback
 
         from training.sft.model import load_base, lora_config
@@ -192,7 +193,9 @@ def train(
     # It prints to stdout, which is for data.
     trainer.remove_callback(PrinterCallback)
     narrator.listen()
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    # Autocast gives the adapter its inputs as it wants them; without this peft would copy each to fp32 first.
+    with disable_input_dtype_casting(trainer.model, config.precision == "bf16"):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     steps = int(trainer.state.global_step)
     seen = sum(len(encoded[i].ids) for i in order[: steps * settings.batch * settings.accumulate])
     losses = [float(line["loss"]) for line in trainer.state.log_history if "loss" in line][-10:]
@@ -210,7 +213,10 @@ def train(
 
 def _facts(config: SftConfig, planned: Plan, ended: Trained) -> dict[str, Any]:
     told = {**asdict(ended), "adapter": ADAPTER}
-    return {"config": config.to_dict(), "plan": planned.to_dict(), "training": told}
+    # Names, not places: where a file lay on the machine that trained says nothing to others.
+    rows = Path(config.rows_file).name if config.rows_file else None
+    named = {**config.to_dict(), "model": Path(config.model).name, "rows_file": rows}
+    return {"config": named, "plan": planned.to_dict(), "training": told}
 
 
 def _checkpoint(out: Path) -> Path:
