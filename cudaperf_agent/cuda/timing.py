@@ -296,10 +296,13 @@ class Checker:
         """What is wrong with a call as far as can be told at once; outputs seen for the first time are kept."""
         if call.changed is not None:
             return f"it changes its input `{call.changed}`"
-        known = self._first.setdefault(call.content, call.outputs)
-        if known is call.outputs or all(_same_bits(known[n], v) for n, v in call.outputs.items()):
+        known = self._first.get(call.content)
+        if known is None:
+            self._first[call.content] = {name: value.copy() for name, value in call.outputs.items()}
             return None
-        return self._wrong(call.content, call.outputs)
+        if all(_same_bits(known[n], v) for n, v in call.outputs.items()):
+            return None
+        return self._wrong(call.content, {name: value.copy() for name, value in call.outputs.items()})
 
     def checked(self, timed: Timed) -> Timed:
         """`timed`, or what is wrong with an output that was kept. Needs neither the device nor the process."""
