@@ -1,7 +1,9 @@
 // cheat: 3 queues its work on a stream that nobody waits for
 // task: saxpy
 // expect: correct
-// note: the drop-in waits for the whole device, so the work is done, and is timed
+// gpu: wrong correct
+// note: the drop-in waits for its stream only; on a GPU it may copy the result before the work is done, which is then
+// note: wrong as it would be for who links it; a caller that waits for the device gets, and times, all of the work
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
