@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -29,6 +29,7 @@ class TimingConfig:
 
     Attributes:
         samples: Timed calls.
+        whole_samples: Timed end-to-end calls where device times decide: as many as of the C, which they are compared with.
         warmups: Calls before them, the same in every way; the first is reported as ``cold``.
         contents: Most content sets of a task and size.
         fewest_contents: And least, however large one is.
@@ -49,6 +50,7 @@ class TimingConfig:
     """
 
     samples: int = 24
+    whole_samples: int = 9
     warmups: int = 3
     contents: int = 24
     fewest_contents: int = 3
@@ -201,6 +203,11 @@ class TimedRun:
             return _failed(error)
         finally:
             self.call_seconds = time.perf_counter() - started
+
+    def with_phases(self, timed: Timed) -> Timed:
+        """With the seconds of staging and of all calls, messages and checks included, among its clocks."""
+        phases = {"stage_seconds": self.stage_seconds, "calls_seconds": self.call_seconds}
+        return replace(timed, clocks={**timed.clocks, **phases})
 
     def reload(self, library: Path) -> None:
         """Another candidate in the same process: only for code that is trusted as our own."""

@@ -117,7 +117,11 @@ class Verifier:
             profile={**known.profile, "cases": {"hidden": hidden, "seed": self.place.config.seed}},
             backend=self.backend,
             device=self.place.device,
-            seconds={**known.seconds, "test": clock() - started},
+            seconds={
+                **known.seconds,
+                **verdict.seconds,
+                "test": clock() - started - verdict.seconds.get("wait", 0.0),
+            },
         )
         return self._signed(task, source, verdict, suite)
 
@@ -146,16 +150,18 @@ class Verifier:
         assert artefact is not None
         wrap, limits, function = self.place.sandbox.for_gpu().wrap, config.on_gpu, task.mode == "function"
 
+        waited: list[float] = []
+
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
-            async with self._worker(function) as worker:
+            async with self._worker(function, waited) as worker:
                 return await run_on_gpu(artefact, task, cases, plan, limits=limits, wrap=wrap, worker=worker)
 
         async def run_twice(cases: Sequence[Case]) -> TwoRuns:
-            async with self._worker(function) as worker:
+            async with self._worker(function, waited) as worker:
                 return await run_twice_on_gpu(artefact, task, cases, limits=limits, wrap=wrap, worker=worker)
 
         repeat_seconds = None if config.trust == "own" else config.repeat_seconds
-        return await try_candidate(
+        verdict = await try_candidate(
             task,
             suite,
             run,
@@ -165,14 +171,18 @@ class Verifier:
             counted=False,
             run_twice=run_twice if function else None,
         )
+        return replace(verdict, seconds={"wait": sum(waited)})
 
     @asynccontextmanager
-    async def _worker(self, wanted: bool) -> AsyncIterator[Worker | None]:
-        """A turn on the device, with a process that is ready for it, where one is of use."""
+    async def _worker(self, wanted: bool, waited: list[float]) -> AsyncIterator[Worker | None]:
+        """A turn on the device, with a process that is ready for it if one is `wanted`; adds the seconds till then."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
         # Taken before the turn, so that nothing waits in it.
         worker = await self._standby.take() if wanted else None
         try:
             async with self.place.running:
+                waited.append(clock() - started)
                 yield worker
         finally:
             if worker is not None:

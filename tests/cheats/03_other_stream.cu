@@ -2,8 +2,7 @@
 // task: saxpy
 // expect: correct
 // gpu: wrong correct
-// note: the drop-in waits for its stream only; on a GPU it may copy the result before the work is done, which is then
-// note: wrong as it would be for who links it; a caller that waits for the device gets, and times, all of the work
+// note: the drop-in waits for its own stream only, and may copy the result too early; a wait for the device times all
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
