@@ -16,12 +16,8 @@ from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
 from cudaperf_agent.cuda.measuring import Measuring
-<<<<<<< HEAD
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
-from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu
-=======
 from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu, run_twice_on_gpu
->>>>>>> gpu
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
 from cudaperf_agent.cuda.trials import Suite, TwoRuns, try_candidate
