@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from module_runs import HANDED, HERE, Traced, compared, cuda_of, traced
 
-from cudaperf_agent.codegen.modules.schedule import THRESHOLDS
+from cudaperf_agent.codegen.modules.kernels import THRESHOLDS
 from cudaperf_agent.codegen.modules.variants import generate_module
 from cudaperf_agent.cuda.compile import CompileConfig, compile_cuda
 from cudaperf_agent.cuda.toolchain import find_nvcc

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.modules.evaluate import INDENT, Evaluator, Scope
-from cudaperf_agent.codegen.modules.kernels import TileKernel
+from cudaperf_agent.codegen.modules.kernels import SKINNY, SKINNY_DEPTH, TileKernel
 from cudaperf_agent.codegen.modules.sizes import Atom, Expr, Var, as_expr, product, step_of, substituted, unflattened
 from cudaperf_agent.codegen.modules.tensors import Tensor
 
@@ -39,7 +39,7 @@ def write_product(writer: KernelWriter, kernel: TileKernel, tile: tuple[int, int
     """Add a product in tiles of a size to the code of `writer`."""
     whole, evaluator = kernel.contraction, writer.evaluator
     rows, columns, each_row, each_column = tile
-    depth = writer.style.depth
+    depth = min(writer.style.depth, SKINNY_DEPTH) if tile == SKINNY else writer.style.depth
     across, threads = columns // each_column, (rows // each_row) * (columns // each_column)
     batch_shape, (m_extent, n_extent) = whole.shape[: whole.batch], whole.shape[whole.batch :]
     (k_extent,) = whole.reduced

@@ -129,6 +129,9 @@ def _needed(tree: ast.Module, found: ast.ClassDef, kept: set[str]) -> set[int]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for name in _names(targets):
                 definitions[name] = node
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For):
+            for name in _bound(node):
+                definitions.setdefault(name, node)
     needed: set[int] = set()
     todo: list[ast.AST] = [*found.bases, *found.decorator_list, *_members(found, kept)]
     while todo:
@@ -142,6 +145,17 @@ def _needed(tree: ast.Module, found: ast.ClassDef, kept: set[str]) -> set[int]:
             else:
                 todo.append(node)
     return needed
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that come into being inside a compound statement, such as a fallback for an import."""
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import | ast.ImportFrom):
+            found |= {a.asname or a.name.split(".")[0] for a in inner.names}
+        elif isinstance(inner, ast.FunctionDef | ast.ClassDef):
+            found.add(inner.name)
+    return found
 
 
 def _members(node: ast.ClassDef, kept: set[str]) -> list[ast.stmt]:

@@ -8,8 +8,8 @@ from typing import Any
 from cudaperf_agent.codegen.modules.emit import emitted
 from cudaperf_agent.codegen.modules.glue import CODES, Built, module_file
 from cudaperf_agent.codegen.modules.graph import Unsupported, lowered
-from cudaperf_agent.codegen.modules.kernels import TILES, Style
-from cudaperf_agent.codegen.modules.schedule import THRESHOLDS, Thresholds, scheduled
+from cudaperf_agent.codegen.modules.kernels import THRESHOLDS, TILES, Style, Thresholds
+from cudaperf_agent.codegen.modules.schedule import scheduled
 from cudaperf_agent.codegen.modules.source_text import Skeleton, skeleton
 from cudaperf_agent.codegen.modules.tensors import Program
 from cudaperf_agent.codegen.variants import Decline, Generation, Variant

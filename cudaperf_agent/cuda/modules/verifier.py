@@ -225,6 +225,8 @@ def gpu_candidate_environment(place: Workplace) -> dict[str, str]:
     paths = [str(place.nvcc.path.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "/usr/bin:/bin")]
     return {
         **gpu_environment(),
+        # torch has thousands of kernels; loading all of them takes longer than most verdicts.
+        "CUDA_MODULE_LOADING": "LAZY",
         "PATH": ":".join(paths),
         "CUDA_HOME": str(place.nvcc.root),
         "TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}",
