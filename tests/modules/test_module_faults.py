@@ -1,4 +1,4 @@
-"""What goes wrong in a candidate's process is the candidate's verdict, in its time, and the next one is judged as ever."""
+"""What goes wrong in a candidate's process is its verdict, in its time, and the next one is judged as ever."""
 
 from __future__ import annotations
 
