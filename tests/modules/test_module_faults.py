@@ -22,7 +22,7 @@ FAULTS = {
     "endless_python": (CALL, "        while True:\n            pass\n" + CALL, {Status.TIMEOUT}),
     "endless_kernel": (KERNEL, "    while (cols) __syncthreads();\n" + KERNEL, {Status.TIMEOUT, Status.MEMORY_ERROR}),
     "leaves": (CALL, "        raise SystemExit(0)\n" + CALL, {Status.CRASH}),
-    "recursion": (CALL, "        self.forward(scores, mask)\n" + CALL, {Status.CRASH}),
+    "recursion": (CALL, "        self.forward(scores, mask)\n" + CALL, {Status.CRASH, Status.TIMEOUT}),
     "null_on_the_host": (LAUNCHER, "    *(volatile int *)0 = 1;\n" + LAUNCHER, {Status.CRASH}),
     "huge_output": (
         CALL,
