@@ -21,7 +21,7 @@ PRODUCTS = ("linear_gelu_residual", "matmul_transposed", "convolution_bias_pool"
 DECLINED = {
     "boolean_mask": ("aten.index.Tensor", 7),
     "changed_input": ("in place", 0),
-    "inverse": ("aten.linalg_inv_ex", 7),
+    "inverse": ("linalg", 7),
     "random_numbers": ("aten.rand_like", 7),
     "sort": ("aten.sort", 7),
     "transposed_convolution": ("aten.convolution.default: transposed", 11),
