@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from benchmarks.gpu_study.lab import contents_of
 from benchmarks.gpu_study.record import Record
+from cudaperf_agent.cuda.building import Built
 from cudaperf_agent.cuda.compile import CompileConfig, compile_cuda
 from cudaperf_agent.cuda.gpu import Gpu
+from cudaperf_agent.cuda.measure import Baselines, measured_verdict
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
@@ -22,19 +27,18 @@ from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
 
+MOST_WAIT = 10.0
 CONFIG = VerifierConfig(
-    timing=replace(
-        TIMING, size_bytes=160 << 20, contents=3, contents_bytes=320 << 20, fewest_contents=2, reference_seconds=0.3
-    ),
-    reference_samples=3,
-    also_emulate=False,
-    tasks_at_hand=3,
+    timing=replace(TIMING, contents=2, contents_bytes=512 << 20, fewest_contents=2, samples=15), also_emulate=False
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A C function, its CUDA, and how the hand timing calls it: sizes by name, and the floats of each buffer."""
+    """A C function, its CUDA, and how the hand timing calls it: sizes by name, and the floats of each buffer.
+
+    `size_bytes` is what all buffers have together: more than twice the L2 where the memory's rate is asked for.
+    """
 
     name: str
     c: str
@@ -42,6 +46,7 @@ class Subject:
     sizes: tuple[str, ...]
     buffers: tuple[str, ...]
     call: str
+    size_bytes: int = 130 << 20
 
 
 SUBJECTS = (
@@ -134,6 +139,7 @@ extern "C" int matmul_device(int n, const float *a, const float *b, float *c, cu
         ("n",),
         ("(size_t)n * n", "(size_t)n * n", "(size_t)n * n"),
         "matmul_device(n, b[0], b[1], b[2], 0)",
+        14 << 20,
     ),
 )
 HAND = """
@@ -181,22 +187,33 @@ int main()
 """
 
 
-async def run(record: Record, gpu: Gpu | None) -> None:
-    """All three."""
+async def run(record: Record, gpu: Gpu | None, others: Sequence[asyncio.Task[Any]] = ()) -> None:
+    """All three; nothing is timed before `others` are done, which keep the processors busy."""
     verifier = Verifier(CONFIG, gpu=gpu)
     try:
-        await asyncio.gather(*(compared(record, verifier, gpu, subject) for subject in SUBJECTS))
+        await asyncio.gather(*(compared(record, verifier, gpu, subject, others) for subject in SUBJECTS))
     finally:
         await verifier.aclose()
 
 
-async def compared(record: Record, verifier: Verifier, gpu: Gpu | None, subject: Subject) -> None:
+async def compared(
+    record: Record, verifier: Verifier, gpu: Gpu | None, subject: Subject, others: Sequence[asyncio.Task[Any]]
+) -> None:
     """One row: the verdict's numbers and the hand's."""
     try:
         task = await prepare(load_task(source=subject.c))
-        verdict = await verifier.test(task, subject.cuda)
-        if verdict.correct:
-            verdict = await verifier.measure(task, subject.cuda, verdict)
+        verdict, contents = await asyncio.gather(
+            verifier.test(task, subject.cuda), contents_of(task, CONFIG.timing, subject.size_bytes, 5.0)
+        )
+        record.say(f"{subject.name}: {verdict.status}, contents are ready")
+        if verdict.correct and gpu is not None:
+            watch, built = await verifier._measuring.stopwatch(), await verifier._build(task, subject.cuda)
+            assert isinstance(built, Built)
+            assert built.compiled.artefact is not None
+            if others:
+                await asyncio.wait(others, timeout=MOST_WAIT)
+            # Without baselines: the machine's share needs none.
+            verdict = await measured_verdict(verdict, built.compiled.artefact, task, contents, watch, Baselines(), gpu)
         row = {"kernel": subject.name, "status": str(verdict.status), "message": verdict.message}
         if gpu is None or not verdict.measured:
             record.add("share", **row)
@@ -219,7 +236,6 @@ async def compared(record: Record, verifier: Verifier, gpu: Gpu | None, subject:
             share_of_flop_rate=profile.get("share_of_flop_rate"),
             profile={k: v for k, v in profile.items() if k != "ptxas"},
             timings=[{"kind": t.kind, "samples": t.samples, "cold": t.cold, "note": t.note} for t in verdict.timings],
-            speedups=verdict.to_dict()["speedups"],
             clocks=verdict.clocks,
             seconds=verdict.seconds,
         )

@@ -87,8 +87,16 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the Parquet files; where left out, the one that `ranker` reads.")
     ] = None,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Export the stored trajectories instead, as runs.parquet in the folder.")
+    ] = False,
+    origin: Annotated[
+        str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
+    ] = None,
 ) -> int:
-    """Join what was built with what was measured, as Parquet; the hand-written kernels in a file of their own."""
+    """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
+    if runs:
+        return _export_runs(out or Path("dataset"), origin)
     from training.dataset.build import read_lines
     from training.dataset.export import DATA, measured_rows, write_export, write_transfer
     from training.dataset.transfer import is_hand_written
@@ -100,6 +108,18 @@ def export(
         paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
     for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+def _export_runs(out: Path, origin: str | None) -> int:
+    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.settings import load_settings
+    from training.dataset.export_runs import write_runs
+
+    path = out / "runs.parquet"
+    with open_store(load_settings().settings) as store:
+        made = write_runs(store, path, origin=origin)
+    put(f"{path}: {made.runs} runs, {made.turns} turns ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
 
 

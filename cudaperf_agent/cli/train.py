@@ -1,4 +1,4 @@
-"""`cudaperf train`: teach a policy; `sft` is the warm start."""
+"""`cudaperf train`: teach a policy; `sft` is the warm start, `grpo` goes on from there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
+from cudaperf_agent.cli.train_grpo import grpo
 
 app = typer.Typer(help="Train policies.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `sft` a command of its own while it is the only one."""
+app.command()(grpo)
 
 
 @app.command()

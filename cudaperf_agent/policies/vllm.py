@@ -35,6 +35,7 @@ class VllmConfig:
         max_model_len: Longest sequence; `None` is the model's own.
         max_sequences: Most sequences at work at once.
         eager: No CUDA graphs: starts sooner, generates slower.
+        capture_sizes: Batch sizes for which CUDA graphs are recorded; few start sooner. `None` leaves it to vLLM.
         sampling: How answers are drawn.
     """
 
@@ -49,6 +50,7 @@ class VllmConfig:
     max_model_len: int | None = None
     max_sequences: int = 256
     eager: bool = False
+    capture_sizes: tuple[int, ...] | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
 
 
@@ -80,6 +82,14 @@ class VllmPolicy:
             raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
         self._adapter = folder
         self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+
+    async def start(self) -> None:
+        """Start the engine now, on the event loop that will use it, instead of with the first request.
+
+        Raises:
+            BackendUnavailable: vLLM is missing or does not start.
+        """
+        await self._start()
 
     def use_sampling(self, sampling: SamplingConfig) -> None:
         """From the next request on, draw like this."""
@@ -208,6 +218,8 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
     }
     if config.memory_share is not None:
         options["gpu_memory_utilization"] = config.memory_share
+    if config.capture_sizes:
+        options["cudagraph_capture_sizes"] = list(config.capture_sizes)
     if config.cache_bytes is not None:
         options["kv_cache_memory_bytes"] = config.cache_bytes
     if config.lora_rank:

@@ -24,6 +24,7 @@ __all__ = ["Expected", "ExpectedOutput", "Oracle"]
 
 ORACLE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=8 << 30)
 BATCH_BYTES = 64 << 20
+_LARGE = 1 << 20
 _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
 _FEW_SAMPLES: tuple[Build, ...] = ()
 _MOVES = 2
@@ -66,7 +67,9 @@ class Oracle:
             InputRefused: The C does not compile, crashes, or does not end on one of them.
             BackendUnavailable: There is no compiler.
         """
-        keys = [case_digest(case) for case in cases]
+        large = _bytes(cases) > _LARGE
+        digests = await asyncio.to_thread(lambda: [*map(case_digest, cases)]) if large else [*map(case_digest, cases)]
+        keys = list(digests)
         fresh = {key: case for key, case in zip(keys, cases, strict=True) if key not in self._known}
         if fresh:
             if self._task.mode == "program":

@@ -11,6 +11,7 @@ import pytest
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
@@ -56,6 +57,25 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
         assert verdict.profile["flop"] == 2 * size
         assert verdict.profile["moved_bytes"] == 12 * size
         assert verdict.profile["share_of_copy_bandwidth"] > 0
+
+
+async def test_a_candidate_is_called_again_in_the_same_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = stand_in(CONFIG, tmp_path, monkeypatch)
+    task = await saxpy()
+    cases = len(make_cases(task, hidden=False))
+    tired = HONEST.replace(
+        "    if (n > 0)\n",
+        f"    static int calls;\n    if (++calls > {cases + 1})\n        n /= 2;\n    if (n > 0)\n",
+        1,
+    )
+    assert tired != HONEST
+    try:
+        verdict = await verifier.test(task, tired)
+    finally:
+        await verifier.aclose()
+    assert verdict.status == "wrong", verdict.message
+    assert verdict.message.startswith("right at first, but called again with other memory: y[")
+    assert verdict.passed < verdict.total == cases
 
 
 async def test_own_kernels_share_a_process_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
