@@ -103,7 +103,10 @@ async def run(record: Record, gpu: Gpu | None, seconds: float, preparing: Awaita
     await correctness(record, gpu, "correctness", CONFIG, candidates, prepared, SHARES["correctness"] * seconds)
     timed = mixed({n: tasks[n] for n in TIMED_TASKS}, TIMED, broken=False)
     before = prepared.maker
-    for way, config in (("timed", CONFIG), ("timed, own", replace(CONFIG, trust="own"))):
+    # Other numbers of processes that start at once, to see what the device makes of them.
+    suspicious = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=4))
+    own = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=14), trust="own")
+    for way, config in (("timed", suspicious), ("timed, own", own)):
         before = await measured(
             record, gpu, way, config, timed, before, min(SHARES[way] * seconds, ends - record.elapsed)
         )
@@ -190,8 +193,9 @@ async def measured(
         record.add("preparation", what=f"baselines, {way}", task=candidate.task.name, seconds=waited)
 
     try:
+        await filled(record, verifier)
         firsts = {c.task.digest: c for c in reversed(candidates)}.values()
-        await asyncio.wait_for(asyncio.gather(*(first(c) for c in firsts)), seconds)
+        await asyncio.wait_for(asyncio.gather(*(first(c) for c in firsts)), max(1.0, ends - record.elapsed))
         record.say(f"{way}: baselines of {len(firsts)} tasks took {seconds - (ends - record.elapsed):.1f} s")
         await clocked(record, way, cold(candidates), judged, ends - record.elapsed)
     except TimeoutError:

@@ -29,7 +29,7 @@ class TimingConfig:
 
     Attributes:
         samples: Timed calls.
-        whole_samples: Timed end-to-end calls where device times decide: as many as of the C, which they are compared with.
+        whole_samples: Timed end-to-end calls where device times decide; as many as of the C, to which they are held.
         warmups: Calls before them, the same in every way; the first is reported as ``cold``.
         contents: Most content sets of a task and size.
         fewest_contents: And least, however large one is.

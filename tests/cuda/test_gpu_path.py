@@ -21,7 +21,14 @@ CHEATS = Path(__file__).parent.parent / "cheats"
 HONEST = (CHEATS / "00_honest.cu").read_text()
 CONFIG = VerifierConfig(
     timing=replace(
-        TIMING, samples=8, contents=3, fewest_contents=2, size_bytes=1 << 20, contents_bytes=4 << 20, slack_seconds=0.05
+        TIMING,
+        samples=8,
+        whole_samples=5,
+        contents=3,
+        fewest_contents=2,
+        size_bytes=1 << 20,
+        contents_bytes=4 << 20,
+        slack_seconds=0.05,
     ),
     reference_samples=3,
     also_emulate=False,
@@ -52,7 +59,14 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
     assert [str(v.status) for v in verdicts] == ["correct"] * 3 + ["wrong"], [v.message for v in verdicts]
     for verdict in verdicts[:3]:
         assert verdict.measured
-        assert {t.kind for t in verdict.timings} == {"device", "end_to_end", "naive", "reference"}
+        assert [(t.kind, len(t.samples)) for t in verdict.timings] == [
+            ("device", 8),
+            ("end_to_end", 5),
+            ("naive", 8),
+            ("reference", 3),
+        ]
+        assert verdict.clocks["device"]["calls_seconds"] > 0
+        assert set(verdict.seconds) >= {"compile", "wait", "test", "baselines", "time"}
         size = int(verdict.timings[0].case.removeprefix("n="))
         assert verdict.profile["flop"] == 2 * size
         assert verdict.profile["moved_bytes"] == 12 * size
