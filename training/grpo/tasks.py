@@ -86,7 +86,7 @@ def training_tasks(section: RunSection) -> TaskSet:
 
 
 def random_task(number: int) -> Task:
-    """The random program of a number: always the same, none of an evaluation set, none that the warm start learned from.
+    """The random program of a number: always the same, none of an evaluation set nor of the warm start.
 
     Raises:
         ConfigError: Many in a row are refused; then the writer of programs is broken.
