@@ -158,3 +158,13 @@ def test_the_rank_is_the_warm_started_adapters(tmp_path: Path) -> None:
     assert adapter_rank(make_config({}).model) == 32
     with pytest.raises(ConfigError, match="no peft adapter"):
         adapter_rank(make_config({"model": {"adapter": str(tmp_path / "none")}}).model)
+
+
+def test_random_programs_are_always_the_same_and_no_two_are_alike() -> None:
+    tasks = training_tasks(make_config({"run": {"programs": 4}}).run)
+    assert list(tasks) == [f"program/{n}" for n in range(4)]
+    again = training_tasks(make_config({"run": {"programs": 4}}).run)
+    assert [again[name].digest for name in again] == [tasks[name].digest for name in tasks]
+    assert len({task.digest for task in tasks.values()}) == 4
+    beside = training_tasks(make_config({"run": {"programs": 2, "families": ["axpy_shift"], "members": [0]}}).run)
+    assert list(beside) == ["axpy_shift/0", "program/0", "program/1"]

@@ -165,8 +165,11 @@ class RunSection(Section):
     """Program families to learn from; empty takes every family of the training split."""
     members: tuple[int, ...] = ()
     """Members of each family; empty takes all of the training split."""
+    programs: int = Field(default=0, ge=0)
+    """Random C programs of the warm start's kinds, which it has not seen, to learn from; with `families` set beside
+    those, else alone."""
     files: tuple[Path, ...] = ()
-    """C files to learn from instead of generated families."""
+    """C files to learn from instead of generated ones."""
     save_every: int = Field(default=5, ge=1)
     """Steps between checkpoints; the last step is saved too."""
     keep: int = Field(default=2, ge=1)

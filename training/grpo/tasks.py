@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from cudaperf_agent.errors import ConfigError
+from cudaperf_agent.errors import ConfigError, InputRefused
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from training.grpo.config import RunSection
 from training.splits import split_of
+
+_FIRST_SEED = 1 << 40
+"""Far beyond the seeds of the warm start's rows, which begin at 0."""
+_TRIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,31 @@ def training_tasks(section: RunSection) -> TaskSet:
                 "two files have one name", where="run.files", hint="rename one: the suffix does not count"
             )
         return TaskSet(files)
+    loaders: dict[str, Callable[[], Task]] = {}
+    if section.families or not section.programs:
+        loaders |= _of_families(section)
+    loaders |= {f"program/{number}": partial(random_task, number) for number in range(section.programs)}
+    return TaskSet(loaders)
+
+
+def random_task(number: int) -> Task:
+    """The random program of a number: always the same, none of an evaluation set nor of the warm start.
+
+    Raises:
+        ConfigError: Many in a row are refused; then the writer of programs is broken.
+    """
+    from training.sft.repairs import draw_written
+
+    for attempt in range(_TRIES):
+        written = draw_written(_FIRST_SEED + number * _TRIES + attempt, families=0.0)
+        if written is None:
+            continue
+        with contextlib.suppress(InputRefused):
+            return load_task(source=written.source, entry=written.entry)
+    raise ConfigError(f"no random program {number} was accepted", where="run.programs")
+
+
+def _of_families(section: RunSection) -> dict[str, Callable[[], Task]]:
     from training.dataset.families import FAMILIES, MEMBERS
 
     known = {family.name: family for family in FAMILIES}
@@ -91,7 +121,7 @@ def training_tasks(section: RunSection) -> TaskSet:
         for member in (section.members or range(MEMBERS))
         if split_of(family.name, member) == "train"
     ]
-    return TaskSet({p.name: partial(load_task, source=p.source, entry=p.entry) for p in programs})
+    return {p.name: partial(load_task, source=p.source, entry=p.entry) for p in programs}
 
 
 def make_schedule(names: Sequence[str], section: RunSection, per_step: int) -> Schedule:
