@@ -29,7 +29,7 @@ FAULTS = {
         "        for _ in range(10**6):\n            print('x' * 1000)\n" + CALL,
         {Status.CRASH, Status.TIMEOUT},
     ),
-    "memory_hog": (CALL, "        kept = [b"x" * (1 << 28) for _ in range(40)]\n" + CALL, {Status.CRASH}),
+    "memory_hog": (CALL, "        kept = [b'x' * (1 << 28) for _ in range(40)]\n" + CALL, {Status.CRASH}),
 }
 
 
