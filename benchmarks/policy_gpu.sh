@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# policy_gpu.sh OUT [MODEL]: a small model served by vLLM on a GPU, with and without a LoRA adapter.
+# policy_gpu.sh OUT [MODEL]: a small model served by vLLM on a GPU, with and without a LoRA adapter ($ADAPTER, or a random one).
 # Two translations of five turns through the server (transcripts), then tokens per second in process at 1 and at 128
 # concurrent trajectories. Everything lands in OUT as it is found; parts that no longer fit into $LIMIT seconds are left out.
 set -uo pipefail
@@ -33,7 +33,7 @@ PY
 missing=$(sed -n 's/^missing: *//p' "$out/versions.txt")
 say "missing modules: ${missing:-none}"
 
-"$python" - "$model" "$work/adapter" >"$out/adapter.txt" 2>&1 <<'PY'
+[ -n "${ADAPTER:-}" ] || "$python" - "$model" "$work/adapter" >"$out/adapter.txt" 2>&1 <<'PY'
 import sys
 import torch
 from pathlib import Path
@@ -52,7 +52,7 @@ for name, weight in lora.named_parameters():
 lora.save_pretrained(sys.argv[2])
 print("random LoRA r=16 on all linear layers at", sys.argv[2])
 PY
-adapter=$work/adapter
+adapter=${ADAPTER:-$work/adapter}
 [ -f "$adapter/adapter_config.json" ] || adapter=
 say "adapter: ${adapter:-none, see adapter.txt}"
 
@@ -68,7 +68,7 @@ if [ -s "$out/serve.stdout" ]; then
   "$python" -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())' "http://127.0.0.1:$port/v1/models" >"$out/models.json"
   base=$("$python" -c 'import json,sys; print(next(m["id"] for m in json.load(open(sys.argv[1]))["data"] if not m.get("parent")))' "$out/models.json")
   jobs=()
-  for served in "$base" ${adapter:+cudaperf}; do
+  for served in $([ -n "${ADAPTER_ONLY:-}" ] || echo "$base") ${adapter:+cudaperf}; do
     tag=$([ "$served" = cudaperf ] && echo adapter || echo base)
     (
       export CUDAPERF_DATA_DIR="$work/$tag" CUDAPERF_ENDPOINT__MODEL="$served" CUDAPERF_ENDPOINT__TEMPERATURE=0.8

@@ -67,8 +67,8 @@ class PromptSettings(Section):
     """`compact` has best attempt and last feedback only, at most 3,000 tokens; `auto` takes it for small models."""
     max_tokens: int = Field(default=16000, ge=1000)
     """Tokens (estimated) that a whole full prompt may have."""
-    examples: Path | None = None
-    """File of worked translations (JSON lines) of which full prompts show the most fitting ones; unset shows none."""
+    examples: Literal["shipped", "none"] | Path = "shipped"
+    """Worked translations of which full prompts show the most fitting: `shipped`, `none`, or a file (JSON lines)."""
 
 
 class LocalSettings(Section):

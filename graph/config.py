@@ -20,6 +20,8 @@ class GraphConfig:
         seed: Trajectory i samples with seed + i.
         fixed_horizon: Go on to the last turn whatever happens, as training needs (there, stopping early would be
             profitable, since rewards can be negative); only a policy that declines ends sooner.
+        hidden: Put the best attempt to the hidden cases at the end and time it again. Training does without, and its
+            best attempt stands by the visible cases.
         seconds: After so many seconds no new turn begins, and what is best so far is finished; `None` for no limit.
         batch_seconds: How long a policy that takes batches waits for more requests to gather.
         batch_size: Most requests of one batch.
@@ -32,6 +34,7 @@ class GraphConfig:
     concurrency: int = 128
     seed: int = 0
     fixed_horizon: bool = False
+    hidden: bool = True
     seconds: float | None = None
     batch_seconds: float = 0.002
     batch_size: int = 256

@@ -19,7 +19,8 @@ class Best:
         trajectory, turn: 0-based.
         attempt: Everything stored of it.
         source: The candidate.
-        verdict: On the hidden cases, timed again: what may be told to people.
+        verdict: On the hidden cases, timed again: what may be told to people; on the visible ones in a run without
+            hidden cases.
         search_verdict: On the visible cases, by which it was chosen.
     """
 
@@ -91,7 +92,9 @@ def choose(trajectories: tuple[Trajectory, ...], attempts: tuple[StoredAttempt, 
     standing = {}
     for trajectory in trajectories:
         if trajectory.best_turn is not None:
-            verdict = by_key[trajectory.best_turn, trajectory.number].hidden_verdict
+            attempt = by_key[trajectory.best_turn, trajectory.number]
+            # Without hidden cases (`GraphConfig.hidden`) a best attempt stands by the visible ones.
+            verdict = attempt.hidden_verdict or attempt.verdict
             if verdict is not None:
                 standing[trajectory.best_turn, trajectory.number] = verdict
     order = ranked(standing)
@@ -110,7 +113,8 @@ def conclude(trajectories: tuple[Trajectory, ...], best: Best | None, finished: 
     if RunStatus.INTERRUPTED in states or RunStatus.RUNNING in states:
         status, reason = RunStatus.INTERRUPTED, "stopped before the end"
     elif best is not None:
-        status, reason = RunStatus.CORRECT, f"turn {best.turn + 1} passed the hidden cases"
+        which = "hidden" if best.attempt.hidden_verdict else "visible"
+        status, reason = RunStatus.CORRECT, f"turn {best.turn + 1} passed the {which} cases"
     elif failed:
         status, reason = RunStatus.ERROR, failed[0].reason
     else:

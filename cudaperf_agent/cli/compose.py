@@ -1,4 +1,4 @@
-"""The composition root: from settings to the parts of a run, and from a C file to a translation.
+"""The composition root: from settings to the parts of a run, and from a C or PyTorch file to a translation.
 
 What the command line does, a program does in two lines::
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.reward.composite import Reward
     from cudaperf_agent.store.repository import Store
     from cudaperf_agent.tasks.model import Task
+    from cudaperf_agent.tasks.modules.spec import ModuleMode
     from graph.context import Assessment, Deps
     from graph.events import Event
     from graph.results import RunResult
@@ -43,12 +44,15 @@ class Source:
     """What to translate.
 
     Attributes:
-        path: The C file; `None` for text that came by standard input.
+        path: The C file, or the Python file with a PyTorch module; `None` for C text that came by standard input.
         text: Its text, where it is not to be read from `path`.
         entry: The function, where the file leaves it open.
         spec: A file that says what a ``cudaperf:`` comment could say.
         stdin_files: Example inputs for a file with ``main``.
         include_dirs, defines: As for the C compiler's ``-I`` and ``-D``.
+        class_name, inputs: The module's class, and the shapes of its inputs where the file does not give any.
+        mode: What a candidate for a module may call: ``pure-cuda`` or ``libraries-allowed``.
+        dtypes: Element types that a module is tested in, where not in its own.
     """
 
     path: Path | None = None
@@ -58,6 +62,10 @@ class Source:
     stdin_files: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
+    class_name: str | None = None
+    inputs: str | None = None
+    mode: ModuleMode = "pure-cuda"
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,10 @@ async def translate_async(
     async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
         if parts.verifier.backend == "emulator" and not emulator.is_built():
             tell("the first test builds the CPU emulator, once for this version (some 20 s)")
-        tell(f"{task.path}: running the C of {task.name} under the sanitizers")
+        if task.module is not None:
+            tell(f"{task.path}: running {task.name} to see what inputs it takes")
+        else:
+            tell(f"{task.path}: running the C of {task.name} under the sanitizers")
         task = await prepared(task, parts.verifier)
         config = GraphConfig(
             turns=wanted.turns, trajectories=wanted.trajectories, seed=wanted.seed, seconds=wanted.time_budget
@@ -159,7 +170,7 @@ async def verify_async(source: Source, candidate: str, settings: Settings) -> Ve
     verifier = make_verifier(settings.translate.seed)
     try:
         task = await prepared(task, verifier)
-        candidate = candidate_of(task, candidate)
+        candidate = candidate if task.module else candidate_of(task, candidate)
         verdict = await verifier.test(task, candidate)
         if verdict.correct:
             verdict = await verifier.test(task, candidate, hidden=True)
@@ -182,12 +193,35 @@ async def replay_async(source: Source, candidate: str, record: Mapping[str, Any]
         task = await prepared(read_task(source), verifier)
     finally:
         await verifier.aclose()
-    return await replay(record, task, candidate_of(task, candidate))
+    return await replay(record, task, candidate if task.module else candidate_of(task, candidate))
 
 
 def read_task(source: Source) -> Task:
-    """Understand the C without running it."""
+    """Understand the C, or the Python, without running it.
+
+    Raises:
+        UsageError: A flag is for the other kind of file.
+    """
+    from cudaperf_agent.tasks.modules.find import is_module_file, load_module_task
     from cudaperf_agent.tasks.parse import load_task
+
+    if source.path is not None and is_module_file(source.path):
+        _refuse_flags(
+            {"--entry": source.entry, "--spec": source.spec, "--stdin": source.stdin_files, "-I": source.include_dirs},
+            "is for C files",
+        )
+        return load_module_task(
+            source.path,
+            source=source.text,
+            class_name=source.class_name,
+            inputs=source.inputs,
+            mode=source.mode,
+            dtypes=source.dtypes,
+        )
+    _refuse_flags(
+        {"--class": source.class_name, "--inputs": source.inputs, "--dtype": source.dtypes},
+        "is for PyTorch modules, in files that end in .py",
+    )
 
     return load_task(
         source.path,
@@ -200,10 +234,21 @@ def read_task(source: Source) -> Task:
     )
 
 
+def _refuse_flags(given: Mapping[str, object], why: str) -> None:
+    flag = next((name for name, value in given.items() if value), None)
+    if flag is not None:
+        raise UsageError(f"{flag} {why}", where=flag, hint="Leave it out.")
+
+
 async def prepared(task: Task, verifier: Verifier) -> Task:
-    """Run the C under the sanitizers: settle extents, narrow inferred ranges, refuse declared undefined behaviour."""
+    """Run the C under the sanitizers: settle extents, narrow inferred ranges, refuse declared undefined behaviour.
+
+    A PyTorch module is run in the sandbox, to see what it takes and gives.
+    """
     from cudaperf_agent.tasks.prepare import prepare
 
+    if task.module is not None:
+        return await verifier.modules.reference.described(task)
     return await prepare(task, wrap=verifier.place.sandbox.wrap)
 
 
@@ -250,14 +295,16 @@ def policy_config(settings: Settings, turns: int) -> PolicyConfig:
 
 def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSettings, *, small: bool) -> Deps:
     """The graph's dependencies; `small` decides the prompt's form where the settings leave it open."""
-    from cudaperf_agent.policies.examples import ExamplePool
+    from cudaperf_agent.policies.examples import SHIPPED, ExamplePool
     from cudaperf_agent.policies.parse_answer import parse_answer
     from cudaperf_agent.policies.prompts import PromptConfig, build_messages
     from graph.context import Deps
 
     compact = small if prompt.form == "auto" else prompt.form == "compact"
     config = PromptConfig.compact() if compact else PromptConfig(total=prompt.max_tokens)
-    pool = ExamplePool.load(prompt.examples) if prompt.examples and not compact else None
+    pool = None
+    if prompt.examples != "none" and not compact:
+        pool = ExamplePool.load(SHIPPED if isinstance(prompt.examples, str) else prompt.examples)
     return Deps(
         policy=policy,
         verifier=verifier,
@@ -330,8 +377,10 @@ async def _parts(
 
 def _translation(task: Task, result: RunResult, parts: _Parts) -> Translation:
     from cudaperf_agent.codegen.dropin import make_dropin
+    from cudaperf_agent.codegen.modules.forms import module_files
 
-    files = make_dropin(task, result.best.source) if result.best else None
+    made = make_dropin if task.module is None else module_files
+    files = made(task, result.best.source) if result.best else None
     sandbox = parts.verifier.place.sandbox
     told = {"name": sandbox.name, "covers": list(sandbox.covers), "misses": list(sandbox.misses)}
     return Translation(task, result, parts.policy.name, files, told)

@@ -87,8 +87,16 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the Parquet files; where left out, the one that `ranker` reads.")
     ] = None,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Export the stored trajectories instead, as runs.parquet in the folder.")
+    ] = False,
+    origin: Annotated[
+        str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
+    ] = None,
 ) -> int:
-    """Join what was built with what was measured, as Parquet; the hand-written kernels in a file of their own."""
+    """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
+    if runs:
+        return _export_runs(out or Path("dataset"), origin)
     from training.dataset.build import read_lines
     from training.dataset.export import DATA, measured_rows, write_export, write_transfer
     from training.dataset.transfer import is_hand_written
@@ -100,6 +108,61 @@ def export(
         paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
     for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+def _export_runs(out: Path, origin: str | None) -> int:
+    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.settings import load_settings
+    from training.dataset.export_runs import write_runs
+
+    path = out / "runs.parquet"
+    with open_store(load_settings().settings) as store:
+        made = write_runs(store, path, origin=origin)
+    put(f"{path}: {made.runs} runs, {made.turns} turns ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+@app.command()
+def pool(
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of variants.parquet and tasks.parquet; by default the checkout's.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default the pool of the package.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Make the pool of few-shot examples from the training split; each kernel must pass the emulator's hidden cases."""
+    import asyncio
+
+    from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.policies.examples import SHIPPED
+    from cudaperf_agent.tasks.prepare import prepare
+    from training.dataset.export import DATA
+    from training.dataset.pool import Worked, pool_lines, worked_examples
+    from training.dataset.table import read_rows
+
+    folder, path = data or DATA, out or SHIPPED
+    found = worked_examples(read_rows(folder / "variants.parquet"), read_rows(folder / "tasks.parquet"))
+
+    async def made() -> list[str]:
+        verifier = Verifier(gpu=None)
+
+        async def passes(worked: Worked) -> bool:
+            task = await prepare(worked.c_task)
+            verdicts = [await verifier.test(task, worked.source, hidden=hidden) for hidden in (False, True)]
+            return all(verdict.correct for verdict in verdicts)
+
+        try:
+            return await pool_lines(found, passes, say=say)
+        finally:
+            await verifier.aclose()
+
+    lines = asyncio.run(made())
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    if as_json:
+        put_json({"examples": len(lines), "path": str(path)})
+    else:
+        put(f"{path}: {len(lines)} examples")
     return 0
 
 

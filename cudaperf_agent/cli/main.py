@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent import __version__
-from cudaperf_agent.cli import config, dataset, ranker
+from cudaperf_agent.cli import config, dataset, import_tasks, ranker, train
+from cudaperf_agent.cli import eval as evaluation
 from cudaperf_agent.cli.doctor import doctor
 from cudaperf_agent.cli.features import features
 from cudaperf_agent.cli.output import fail, put, put_json, say
@@ -37,7 +38,10 @@ for _command in (translate, resume, runs, show, watch, report, verify, features,
     app.command()(_command)
 app.add_typer(config.app, name="config")
 app.add_typer(dataset.app, name="dataset")
+app.add_typer(import_tasks.app, name="import")
 app.add_typer(ranker.app, name="ranker")
+app.add_typer(evaluation.app, name="eval")
+app.add_typer(train.app, name="train")
 
 # typer's own family of usage errors; its base has another name and home in older versions.
 _TYPER_ERRORS: type[Exception] = typer.BadParameter.__mro__[-4]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.cuda.verdict import Verdict
     from cudaperf_agent.store.records import StoredAttempt
     from cudaperf_agent.tasks.model import Parameter, Task
+    from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
 # How the parser words an extent that the file does not state.
 _EXTENT = re.compile(r"(?P<name>\w+) has (?P<extent>.+) elements?, by (?P<why>.+)")
@@ -32,8 +33,14 @@ class FileNames:
 
 
 def file_names(task: Task, folder: Path) -> FileNames:
-    """``NAME.cu``, ``NAME_host.c`` and ``NAME.report.json``; a program takes its file's name."""
+    """``NAME.cu``, ``NAME_host.c`` and ``NAME.report.json``; a program takes its file's name.
+
+    For a PyTorch module ``model_new.py`` (after its class) and ``model_new.report.json``.
+    """
     name = task.name
+    if task.module is not None:
+        stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() + "_new"
+        return FileNames(folder / f"{stem}.py", folder / f"{stem}_host.c", folder / f"{stem}.report.json")
     if task.mode == "program":
         stem = Path(task.path).stem
         name = stem if stem.isidentifier() else "program"
@@ -159,10 +166,24 @@ def _grouped(sentences: tuple[str, ...]) -> list[str]:
 
 def assumptions(task: Task) -> tuple[str, ...]:
     """What was taken for granted though the file does not say it: of the task, and of how the drop-in copies."""
+    if task.module is not None:
+        return (*task.assumptions, *_module_assumptions(task.module))
     written = [p.name for p in task.buffers if p.written]
     if len(task.buffers) < 2 or not written:
         return task.assumptions
     return (*task.assumptions, f"what {' and '.join(written)} points to does not overlap the other buffers")
+
+
+def _module_assumptions(module: ModuleSpec) -> tuple[str, ...]:
+    free = [f"input {w}, dimension {d}" for dim in module.dimensions for w, d in dim.places]
+    sizes = f"sizes may change of {'; '.join(free)}" if free else "no size of the inputs may change"
+    types = ", ".join(module.tested_dtypes)
+    layouts = "contiguous and other" if module.strided else "contiguous"
+    return (
+        "the module is used for inference: in evaluation mode, without gradients",
+        f"{sizes}; {layouts} layouts; element types {types}",
+        f"what a candidate may call: {module.mode}",
+    )
 
 
 def verified_text(verdict: Verdict) -> str:
@@ -170,7 +191,11 @@ def verified_text(verdict: Verdict) -> str:
     where = f"on {verdict.device or 'the GPU'}" if verdict.backend == "gpu" else "on the CPU emulator"
     nvcc = verdict.versions.get("nvcc")
     compiled = f"compiles with nvcc {nvcc}" if nvcc else "compiles with nvcc"
-    text = f"{compiled}; {verdict.passed} of {verdict.total} hidden cases agree with the C, {where}"
+    cases = verdict.profile.get("cases", {})
+    whom = "the C" if "mode" not in cases else "the module"
+    text = f"{compiled}; {verdict.passed} of {verdict.total} hidden cases agree with {whom}, {where}"
+    if cases.get("reduced"):
+        text += f" ({cases['reduced']})"
     if verdict.worst_error > 0:
         text += f" (largest error {verdict.worst_error:.2g} of what is allowed)"
     return text
@@ -198,9 +223,24 @@ def _task(task: Task) -> dict[str, Any]:
         "path": task.path,
         "mode": task.mode,
         "digest": task.digest,
+        **({"module": _module(task.module)} if task.module else {}),
         "parameters": [_parameter(p) for p in task.parameters],
         "tables": [{"name": t.name, "type": t.type.spelling, "elements": t.count, "line": t.line} for t in task.tables],
         "kept_functions": list(task.kept_functions),
+    }
+
+
+def _module(module: ModuleSpec) -> dict[str, Any]:
+    return {
+        "class": module.class_name,
+        "inputs": [
+            {"dtype": i.dtype, "shape": list(i.shape)} if i.dtype else {"value": i.value} for i in module.inputs
+        ],
+        "outputs": [{"name": o.name, "dtype": o.dtype} for o in module.outputs],
+        "state": [{"name": s.name, "dtype": s.dtype, "shape": list(s.shape)} for s in module.state],
+        "mode": module.mode,
+        "dtypes": list(module.tested_dtypes),
+        "torch": module.torch,
     }
 
 

@@ -1,10 +1,11 @@
-"""`cudaperf translate`: a C file in, a tested drop-in CUDA file out."""
+"""`cudaperf translate`: a C file in, a tested drop-in CUDA file out; or a PyTorch module in, a `ModelNew` out."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.cli.compose import Source, Translation
     from cudaperf_agent.cli.display import Display
     from cudaperf_agent.settings_model import Settings
+    from cudaperf_agent.tasks.modules.spec import ModuleMode
     from graph.events import Event
 
     Work = Coroutine[Any, Any, Translation]
@@ -36,10 +38,30 @@ PolicyOption = Annotated[
         "scripted:PATH.",
     ),
 ]
+ClassOption = Annotated[
+    str | None, typer.Option("--class", metavar="NAME", help="PyTorch: the module's class, where it is not Model.")
+]
+InputsOption = Annotated[
+    str | None,
+    typer.Option(metavar="SPEC", help='PyTorch: its inputs, where there is no get_inputs: "f32[64,128], i64[64]".'),
+]
+ModeOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        help="PyTorch: pure-cuda (own kernels do all computing) or libraries-allowed (torch's operators too).",
+    ),
+]
+DtypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--dtype", metavar="TYPE", help="PyTorch: test in f32, f16, bf16 or f64; repeat for more."),
+]
 
 
 def translate(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The C file; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="The C file, or .py with a PyTorch module; - reads C from stdin.")
+    ],
     entry: Annotated[
         str | None, typer.Option(metavar="NAME", help="The function to translate, where the file leaves it open.")
     ] = None,
@@ -62,6 +84,10 @@ def translate(
     define: Annotated[
         list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="Macro; repeat for more.")
     ] = None,
+    class_name: ClassOption = None,
+    inputs: InputsOption = None,
+    mode: ModeOption = "pure-cuda",
+    dtype: DtypeOption = None,
     out: OutOption = Path(),
     as_json: JsonFlag = False,
     display: DisplayOption = None,
@@ -71,10 +97,13 @@ def translate(
         float | None, typer.Option(metavar="SECONDS", help="No new turn begins after so many seconds.")
     ] = None,
 ) -> int:
-    """Translate a C function (or program) into a tested drop-in CUDA file.
+    """Translate a C function (or program), or a PyTorch module, into tested CUDA.
 
     Writes NAME.cu, NAME_host.c where it is needed and NAME.report.json, and says what was verified, where, what was
     assumed and how fast it is. Link NAME.cu in place of the C file. Progress goes to stderr.
+
+    For a .py file it writes model_new.py, which needs torch and nvcc only: a class ModelNew with the same constructor,
+    state and results as the module.
     """
     from cudaperf_agent.cli import compose
     from cudaperf_agent.cli.report import check_folder
@@ -94,6 +123,7 @@ def translate(
 
         check_display()
     source = _source(file, entry, spec, stdin or [], include or [], define or [])
+    source = with_module(source, class_name, inputs, mode, dtype or [])
 
     def work(shown: Display, on_event: Callable[[Event], None], control: RunControl) -> Work:
         return compose.translate_async(
@@ -208,6 +238,26 @@ def _conclude(translation: Translation, out: Path, *, as_json: bool) -> int:
     else:
         put(summary(translation, written))
     return 0
+
+
+def with_module(source: Source, class_name: str | None, inputs: str | None, mode: str, dtypes: list[str]) -> Source:
+    """The source with what was said about a PyTorch module.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    return replace(source, class_name=class_name, inputs=inputs, mode=mode_of(mode), dtypes=tuple(dtypes))
+
+
+def mode_of(text: str) -> ModuleMode:
+    """What a candidate for a module may call.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    if text not in ("pure-cuda", "libraries-allowed"):
+        raise UsageError(f"{text} is no mode", where="--mode", hint="Use pure-cuda or libraries-allowed.")
+    return "libraries-allowed" if text == "libraries-allowed" else "pure-cuda"
 
 
 def _source(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json
+from cudaperf_agent.cli.translate import ClassOption, DtypeOption, InputsOption, ModeOption, with_module
 from cudaperf_agent.errors import EXIT_NO_KERNEL, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -17,13 +18,22 @@ if TYPE_CHECKING:
 
 
 def verify(
-    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="The .cu: NAME_device, NAME, or a program.")],
-    task: Annotated[Path, typer.Option("--task", metavar="FILE", help="The C file that it is to replace.")],
+    candidate: Annotated[
+        Path,
+        typer.Argument(metavar="CANDIDATE", help="The .cu: NAME_device, NAME, or a program; the .py with ModelNew."),
+    ],
+    task: Annotated[
+        Path, typer.Option("--task", metavar="FILE", help="The C file, or PyTorch file, that it is to replace.")
+    ],
     entry: Annotated[
         str | None, typer.Option(metavar="NAME", help="The function, where the file leaves it open.")
     ] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE", help="As for translate.")] = None,
     stdin: Annotated[list[Path] | None, typer.Option("--stdin", metavar="FILE", help="As for translate.")] = None,
+    class_name: ClassOption = None,
+    inputs: InputsOption = None,
+    mode: ModeOption = "pure-cuda",
+    dtype: DtypeOption = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the test inputs.")] = None,
     replay: Annotated[
         Path | None,
@@ -31,7 +41,9 @@ def verify(
     ] = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Compile and test a CUDA file against its C, on visible and hidden cases, and time it where there is a GPU.
+    """Compile and test a CUDA file against its C, or a ModelNew against its PyTorch module, and time it on a GPU.
+
+    Visible and hidden cases are tried.
 
     Ends with 0 if it is correct and with 1 if it is not; with --replay, with 0 if the verdict comes out as before.
     """
@@ -42,6 +54,7 @@ def verify(
     settings = load_settings({"translate.seed": seed}).settings
     text = compose.read_text(candidate, "the candidate")
     source = compose.Source(task, entry=entry, spec=spec, stdin_files=tuple(stdin or ()))
+    source = with_module(source, class_name, inputs, mode, dtype or [])
     if replay is not None:
         if seed is not None:
             raise UsageError("--replay takes the seed from the verdict", where="--seed", hint="Leave out --seed.")

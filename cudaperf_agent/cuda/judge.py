@@ -24,6 +24,15 @@ _RUNNER_CANNOT_LOAD = 71
 _RUNNER_FAULT = 128
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a case whatever its outputs are, one sentence, with the line where one is to blame."""
+
+    status: Status
+    message: str
+    line: int | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseRun:
     """One case that came back.
@@ -38,6 +47,7 @@ class CaseRun:
         launches: Kernel launches, `None` where they cannot be counted.
         threads: Threads of the widest launch.
         kernels: Threads of the widest launch of each launch statement, by ``kernel@line``.
+        problem: What else is wrong with it.
     """
 
     outputs: dict[str, Value]
@@ -49,6 +59,7 @@ class CaseRun:
     launches: int | None = None
     threads: int = 0
     kernels: dict[str, int] = field(default_factory=dict)
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +101,7 @@ def judge(task: Task, cases: Sequence[Case], expected: Sequence[Expected], resul
 # What is told first where several cases fail in different ways: the cause before its consequence.
 _PRECEDENCE = (
     Status.UNSUPPORTED,
+    Status.CHEAT,
     Status.MEMORY_ERROR,
     Status.LAUNCH_ERROR,
     Status.TIMEOUT,
@@ -107,6 +119,9 @@ def _failure(task: Task, case: Case, run: CaseRun, comparison: Comparison) -> Ve
         place = f" (line {first.line})" if first.line else ""
         right = ", although the output is right" if comparison.ok else ""
         return _failed(status, task, case, f"{first.message}{place}{right}", comparison.mismatch)
+    if run.problem is not None:
+        place = f"line {run.problem.line}: " if run.problem.line else ""
+        return _failed(run.problem.status, task, case, f"{place}{run.problem.message}")
     if run.underrun:
         return _failed(Status.MEMORY_ERROR, task, case, "bytes just before a host buffer were changed")
     if not comparison.ok:

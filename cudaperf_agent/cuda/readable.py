@@ -13,6 +13,8 @@ def readable_inputs(task: Task, case: Case) -> dict[str, str]:
     if task.mode == "program":
         text = case.stdin[:_STDIN].decode("utf-8", "replace")
         return {"stdin": text + ("…" if len(case.stdin) > _STDIN else "")}
+    if task.module is not None:
+        return {name: f"{value.size} elements {{{_text(value, _ELEMENTS)}}}" for name, value in case.values.items()}
     shown: dict[str, str] = {}
     for parameter in task.inputs():
         value = case.values.get(parameter.name)

@@ -51,7 +51,7 @@ async def try_candidate(
     task: Task,
     suite: Suite,
     run: Run,
-    expect: Expect,
+    expect: Expect | None = None,
     *,
     repeat_seconds: float | None,
     suppress: bool,
@@ -64,7 +64,7 @@ async def try_candidate(
         task: The task.
         suite: Its cases.
         run: Runs them.
-        expect: Asked for larger cases, where the suite's are too small to tell.
+        expect: Asked for larger cases, where the suite's are too small to tell; without it none are tried.
         repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
@@ -170,7 +170,7 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     return sorted(found, key=_elements)
 
 
-async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect) -> str | None:
+async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect | None) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
     One that never gets wide beside the widest is not asked about: bookkeeping, or the corner of an iteration space,
@@ -188,7 +188,7 @@ async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expe
         without = await run(cases, RunPlan(SECOND_POISON, suppress=kernel))
         (idle if judge(task, cases, expected, without).correct else needed).append(kernel)
     for kernel in idle:
-        if not await _needed_when_large(task, suite, kernel, needed, run, expect):
+        if expect is None or not await _needed_when_large(task, suite, kernel, needed, run, expect):
             return kernel
     return None
 
@@ -255,7 +255,7 @@ def _cheapest(suite: Suite, first: CaseRuns, seconds: float) -> Suite:
 def _launches(task: Task, case: Case, run: CaseRun) -> CaseLaunches:
     written = [case.values[p.name].size for p in task.buffers if p.written and p.name in case.values]
     return CaseLaunches(
-        _elements(case), run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin)
+        _elements(case), run.launches or 0, run.threads, bool(task.returns or sum(written) or case.stdin or task.module)
     )
 
 

@@ -16,6 +16,7 @@ from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
 from cudaperf_agent.cuda.measuring import Measuring
+from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
 from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu, run_twice_on_gpu
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
@@ -58,6 +59,7 @@ class Verifier:
         self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
         self._measuring = Measuring(self.place, self._build)
+        self.modules = ModuleVerifier(self.place)
         self._standby = Standby(
             self.place.sandbox.for_gpu().wrap, gpu_environment(), self.place.config.standby, self.place.starting
         )
@@ -69,6 +71,8 @@ class Verifier:
 
     async def compile(self, task: Task, source: str) -> Verdict:
         """Compile only: `CORRECT` means that it compiles."""
+        if task.module is not None:
+            return self._signed(task, source, await self.modules.compile(task, source))
         built = await self._build(task, source)
         return self._signed(task, source, built if isinstance(built, Verdict) else built.verdict())
 
@@ -82,12 +86,14 @@ class Verifier:
         """`verdict` with timings; unchanged without a GPU, in program mode, or where it is not correct."""
         if self.place.gpu is None or not verdict.correct or task.mode == "program":
             return verdict
+        if task.module is not None:
+            return await self.modules.measure(task, source, verdict)
         built = await self._build(task, source)
         return verdict if isinstance(built, Verdict) else await self._measuring.measure(task, built, verdict)
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
-        for once in (self._verdicts, self._builds, self._suites, self._measuring):
+        for once in (self._verdicts, self._builds, self._suites, self._measuring, self.modules):
             await once.aclose()
         await self._standby.aclose()
 
@@ -97,6 +103,10 @@ class Verifier:
         )
 
     async def _test(self, task: Task, source: str, hidden: bool) -> Verdict:
+        if task.module is not None:
+            verdict = await self.modules.test(task, source, hidden)
+            verdict = replace(verdict, backend=self.backend, device=self.place.device)
+            return self._signed(task, source, verdict)
         built = await self._build(task, source)
         if isinstance(built, Verdict):
             return self._signed(task, source, built)

@@ -138,6 +138,8 @@ class Sandbox:
             for path in (*self.readable, *_named_paths(argv))
             if not _inside(path, folder) and not any(_inside(path, Path(p)) for p in _SYSTEM)
         ]
+        # What lies in a folder that is shown is there already, and could not be mounted into it.
+        extra = [path for path in extra if not any(path != other and _inside(path, other) for other in extra)]
         # Made by name, since bubblewrap closes the folders above a mount to other users.
         for parent in dict.fromkeys(p for path in (*extra, folder) for p in reversed(path.parents[:-1])):
             options += ["--perms", "0755", "--dir", str(parent)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudaperf_agent.codegen.dropin import device_prototype
+from cudaperf_agent.policies.module_contract import SYSTEM, SYSTEM_COMPACT, module_contract_text, module_task_text
 from cudaperf_agent.tasks.model import Parameter, Role, Task, ValueRange
 
 _SYSTEM = """You are an expert CUDA programmer. You translate C into CUDA C++ that is correct first and fast second.
@@ -28,13 +29,17 @@ the same standard output as the C program. The work is done by kernels whose par
 Check every CUDA call; on an error print it to stderr and exit with status 1. Define every helper that you use."""
 
 
-def system_text(*, compact: bool = False) -> str:
+def system_text(task: Task, *, compact: bool = False) -> str:
     """The system message."""
+    if task.module is not None:
+        return SYSTEM_COMPACT if compact else SYSTEM
     return _SYSTEM_COMPACT if compact else _SYSTEM
 
 
 def contract_text(task: Task, *, compact: bool = False) -> str:
     """The contract section: what to define and the rules it must keep."""
+    if task.module is not None:
+        return module_contract_text(task, compact=compact)
     if task.mode == "program":
         return f"# What to write\n{_PROGRAM}"
     types = [task.type_declarations.strip()] if task.type_declarations.strip() else []
@@ -52,7 +57,9 @@ def contract_text(task: Task, *, compact: bool = False) -> str:
 
 
 def task_text(task: Task, *, compact: bool = False) -> str:
-    """The task section: the C and what is known about its parameters."""
+    """The task section: the C, or the module, and what is known about its parameters."""
+    if task.module is not None:
+        return module_task_text(task, compact=compact)
     source = task.source.strip()
     lines = ["# The C to translate", "```c", source, "```"]
     if task.mode == "program":

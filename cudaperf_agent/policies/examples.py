@@ -1,8 +1,9 @@
 """The pool of worked translations for few-shot prompts: read from a file, chosen by likeness, shown by speedup.
 
 One JSON object per line: ``c_source``, ``cuda_source``, ``speedup`` (measured), ``features`` (`loop_features` of the
-C), ``digest`` (of the task) and ``split``, which must be ``train``: nothing of an evaluation set may reach a prompt.
-`example_line` writes such a line.
+C), ``digest`` (of the task), ``split``, which must be ``train``: nothing of an evaluation set may reach a prompt, and
+``baseline`` (what the speedup is over; may be left out). `example_line` writes such a line; `SHIPPED` is the pool that
+comes with the package, made by ``cudaperf dataset pool``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cudaperf_agent.policies.similarity import distance, loop_features, spread
 from cudaperf_agent.tasks.model import Task
 
 TRAIN = "train"
+SHIPPED = Path(__file__).with_name("examples.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class _Entry(BaseModel):
     features: dict[str, float]
     digest: str
     split: str
+    baseline: str = ""
 
 
 class ExamplePool:
@@ -100,10 +103,10 @@ class ExamplePool:
         others = [e for e in self._entries if e.digest != task.digest and e.c_source.strip() != task.source.strip()]
         near = sorted(others, key=lambda e: distance(features, e.features, self._scale))[: self._config.shortlist]
         best = sorted(near, key=lambda e: -e.speedup)[:k]
-        return tuple(Example(e.c_source, e.cuda_source, e.speedup) for e in best)
+        return tuple(Example(e.c_source, e.cuda_source, e.speedup, e.baseline) for e in best)
 
 
-def example_line(task: Task, cuda_source: str, speedup: float, *, split: str) -> str:
+def example_line(task: Task, cuda_source: str, speedup: float, *, split: str, baseline: str = "") -> str:
     """One line of a pool file.
 
     Args:
@@ -111,6 +114,7 @@ def example_line(task: Task, cuda_source: str, speedup: float, *, split: str) ->
         cuda_source: A candidate that is correct on the hidden cases.
         speedup: Its measured speedup, above 0.
         split: The task's split.
+        baseline: What the speedup is over.
 
     Raises:
         UsageError: The task is not of the training split.
@@ -128,5 +132,6 @@ def example_line(task: Task, cuda_source: str, speedup: float, *, split: str) ->
         "features": features,
         "digest": task.digest,
         "split": split,
+        "baseline": baseline,
     }
     return json.dumps(entry)

@@ -6,7 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,15 @@ class LocalPolicy:
         model = str(self._config.model.absolute()) if self._config.model else None
         adapter = self._config.adapter.absolute() if self._config.adapter else None
         return f"local:{ModelSpec(model, adapter)}"
+
+    def use_adapter(self, folder: Path | None) -> None:
+        """From the next request on, answer with this adapter (`None`: the bare model); the model is loaded anew."""
+        self._config = replace(self._config, adapter=folder)
+        self._loaded = None
+
+    def use_sampling(self, sampling: SamplingConfig) -> None:
+        """From the next request on, draw like this."""
+        self._config = replace(self._config, sampling=sampling)
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers.

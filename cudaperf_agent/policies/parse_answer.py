@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
@@ -19,6 +20,9 @@ _CHANNEL = re.compile(
 )
 _CONTROL_TOKEN = re.compile(r"<\|(?:im_start|im_end|endoftext|end|return|start|eot_id)\|>")
 _CUDA = re.compile(r"__global__|<<<|cudaLaunchKernel|cudaMalloc|#\s*include\s*[<\"]cuda")
+# The class that a candidate for a PyTorch module defines; nothing else in an answer is Python that counts.
+_MODULE = re.compile(r"^class ModelNew\b", re.M)
+_PYTHON_START = re.compile(r"^(?:\"\"\"|from __future__|import |from [\w.]+ import )", re.M)
 _CODE_START = re.compile(
     r"^\s*(?:#\s*(?:include|define|pragma|if)|//|/\*|extern\b|__global__|__device__|__constant__|template\s*<|"
     r"static\b|typedef\b|using\b|struct\b|namespace\b|constexpr\b|"
@@ -77,6 +81,8 @@ def parse_answer(text: str, *, name: str | None = None, finish_reason: str = "st
         return ParsedAnswer(None, "the answer is empty", cut=finish_reason == "length")
     blocks = _blocks(answer)
     length = finish_reason == "length"
+    if _MODULE.search(answer):
+        return _module(answer, blocks, length)
     if not blocks:
         return _unfenced(answer, length)
     last = blocks[-1]
@@ -88,6 +94,27 @@ def parse_answer(text: str, *, name: str | None = None, finish_reason: str = "st
         reason = "the answer was cut before its code block ended; answer with less text" if cut else _no_block(blocks)
         return ParsedAnswer(None, reason, cut=cut)
     return ParsedAnswer(chosen.text.strip("\n") + "\n", cut=cut, file_name=chosen.file_name)
+
+
+def _module(answer: str, blocks: list[_Block], length: bool) -> ParsedAnswer:
+    """The last complete Python file with ``ModelNew``, in a code block or without."""
+    files = [b for b in blocks if _MODULE.search(b.text)]
+    if not files:
+        start = _PYTHON_START.search(answer)
+        files = [_Block("", "", answer[start.start() if start else 0 :], False)]
+    last = files[-1]
+    whole = [b for b in files if b.closed or (b is last and not length and _parses(b.text))]
+    if not whole:
+        return ParsedAnswer(None, "the answer was cut before its file ended; answer with less text", cut=True)
+    return ParsedAnswer(whole[-1].text.strip("\n") + "\n", cut=whole[-1] is not last, file_name=whole[-1].file_name)
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _choose(blocks: list[_Block], name: str | None) -> _Block | None:

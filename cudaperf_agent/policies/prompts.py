@@ -55,11 +55,13 @@ class Example:
         c_source: The C.
         cuda_source: A correct candidate.
         speedup: Its measured speedup.
+        baseline: What that is over; empty where it is not known.
     """
 
     c_source: str
     cuda_source: str
     speedup: float
+    baseline: str = ""
 
 
 class ExampleSelector(Protocol):
@@ -95,9 +97,11 @@ def build_messages(
     """
     config = config or PromptConfig()
     compact = config.form == "compact"
-    system = system_text(compact=compact)
+    system = system_text(task, compact=compact)
+    language = "python" if task.module else "cuda"
+    ask = _ask(bool(history), language)
     fixed = [contract_text(task, compact=compact), task_text(task, compact=compact)]
-    left = config.total - estimate_tokens(system + "\n\n".join(fixed) + _ask(bool(history)), config) - 8
+    left = config.total - estimate_tokens(system + "\n\n".join(fixed) + ask, config) - 8
     if left < 0:
         raise UsageError(
             f"the prompt for {task.name} needs {config.total - left} tokens, {config.total} are allowed",
@@ -107,11 +111,11 @@ def build_messages(
         )
     feedback = _feedback(history, min(config.feedback, left), config)
     left -= estimate_tokens(feedback, config)
-    past = _history(history, min(config.history, left), config)
+    past = _history(history, min(config.history, left), config, language)
     left -= estimate_tokens(past, config)
     examples = selector.select(task, config.shown) if selector and not compact else ()
     shown = _examples(examples, min(config.examples, left), config)
-    sections = [*fixed, shown, past, feedback, _ask(bool(history))]
+    sections = [*fixed, shown, past, feedback, ask]
     return (Message("system", system), Message("user", "\n\n".join(s.strip() for s in sections if s) + "\n"))
 
 
@@ -127,16 +131,17 @@ def best_attempt(history: Sequence[Attempt]) -> Attempt | None:
     return max(history, key=worth, default=None)
 
 
-def _ask(again: bool) -> str:
+def _ask(again: bool, language: str) -> str:
     what = "an improved version of the whole file" if again else "the whole file"
-    return f"Answer with {what} in one ```cuda code block."
+    return f"Answer with {what} in one ```{language} code block."
 
 
 def _examples(examples: Sequence[Example], budget: int, config: PromptConfig) -> str:
     text = ""
     for number, example in enumerate(examples, 1):
+        than = f" as {example.baseline}" if example.baseline else ""
         block = (
-            f"## Example {number} ({example.speedup:.1f} times as fast)\n"
+            f"## Example {number} ({example.speedup:.1f} times as fast{than})\n"
             f"```c\n{example.c_source.strip()}\n```\nbecomes\n```cuda\n{example.cuda_source.strip()}\n```\n\n"
         )
         if estimate_tokens(text + block, config) > budget:
@@ -145,18 +150,18 @@ def _examples(examples: Sequence[Example], budget: int, config: PromptConfig) ->
     return f"# Examples\n{text}" if text else ""
 
 
-def _history(history: Sequence[Attempt], budget: int, config: PromptConfig) -> str:
+def _history(history: Sequence[Attempt], budget: int, config: PromptConfig, language: str) -> str:
     best = best_attempt(history)
     if best is None:
         return ""
     title = "# Best attempt so far\n" if config.form == "compact" else "# Attempts so far\n"
     rows = [] if config.form == "compact" else [_row(a, best) for a in history]
-    source = f"```cuda\n{best.source.strip()}\n```" if best.source.strip() else ""
+    source = f"```{language}\n{best.source.strip()}\n```" if best.source.strip() else ""
     heading = f"Attempt {best.turn + 1}, the best so far:" if rows and source else ""
     latest = history[-1]
     extra = ""
     if config.form == "full" and latest is not best and latest.source.strip():
-        extra = f"Attempt {latest.turn + 1}, the last one:\n```cuda\n{latest.source.strip()}\n```"
+        extra = f"Attempt {latest.turn + 1}, the last one:\n```{language}\n{latest.source.strip()}\n```"
     # From the fullest to the barest: the first that fits.
     for parts in ([*rows, heading, source, extra], [*rows, heading, source], [*rows[-2:], heading, source], rows[-2:]):
         text = title + "\n".join(p for p in parts if p)

@@ -1,8 +1,9 @@
-"""The variants policy: proposes what the generator derives from the C by dependence analysis, best guess first."""
+"""The variants policy: proposes what the generators derive from the C, or the module's graph, best guess first."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
@@ -44,8 +45,9 @@ class VariantsPolicy:
         if not chosen:
             return [_declined(f"all {len(generation.variants)} variants have been proposed")]
         proposals = []
+        language = "python" if request.task.module else "cuda"
         for variant in chosen:
-            text = f"{variant.description}\n\n```cuda\n{variant.source.rstrip()}\n```\n"
+            text = f"{variant.description}\n\n```{language}\n{variant.source.rstrip()}\n```\n"
             if request.on_token:
                 request.on_token(text)
             proposals.append(Proposal(text, source=variant.source, strategy=variant.strategy, model=NAME))
@@ -60,13 +62,23 @@ class VariantsPolicy:
         self._generations.clear()
 
     async def _generation(self, task: Task) -> Generation:
-        from cudaperf_agent.codegen.variants import generate
-
         # One at a time: a run's trajectories all start with the same task, and the analysis is pure computing.
         async with self._lock:
             if task.digest not in self._generations:
-                self._generations[task.digest] = await asyncio.to_thread(generate, task)
+                self._generations[task.digest] = await asyncio.to_thread(_generated, task)
             return self._generations[task.digest]
+
+
+def _generated(task: Task) -> Generation:
+    from cudaperf_agent.codegen.variants import Decline, Generation, generate
+
+    if task.module is None:
+        return generate(task)
+    from cudaperf_agent.codegen.modules.variants import generate_module
+
+    if not task.module.graph:
+        return Generation(declined=Decline("the module was not traced", 0))
+    return generate_module(json.loads(task.module.graph), class_source=task.source)
 
 
 def _declined(reason: str) -> Proposal:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,12 @@ class VllmConfig:
         quantization: vLLM's name of a quantisation (``bitsandbytes``), `None` for none.
         tensor_parallel: GPUs the model is spread over.
         memory_share: Share of the GPU's memory that the engine may take; `None` leaves it to vLLM.
+        cache_bytes: Size of the key-value cache. Set, nothing is measured for it at the start, which goes wrong where
+            another process fills the GPU at the same time; `None` takes what `memory_share` leaves.
         max_model_len: Longest sequence; `None` is the model's own.
         max_sequences: Most sequences at work at once.
         eager: No CUDA graphs: starts sooner, generates slower.
+        capture_sizes: Batch sizes for which CUDA graphs are recorded; few start sooner. `None` leaves it to vLLM.
         sampling: How answers are drawn.
     """
 
@@ -43,9 +46,11 @@ class VllmConfig:
     quantization: str | None = None
     tensor_parallel: int = 1
     memory_share: float | None = None
+    cache_bytes: int | None = None
     max_model_len: int | None = None
     max_sequences: int = 256
     eager: bool = False
+    capture_sizes: tuple[int, ...] | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
 
 
@@ -77,6 +82,18 @@ class VllmPolicy:
             raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
         self._adapter = folder
         self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+
+    async def start(self) -> None:
+        """Start the engine now, on the event loop that will use it, instead of with the first request.
+
+        Raises:
+            BackendUnavailable: vLLM is missing or does not start.
+        """
+        await self._start()
+
+    def use_sampling(self, sampling: SamplingConfig) -> None:
+        """From the next request on, draw like this."""
+        self._config = replace(self._config, sampling=sampling)
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers, drawn beside those of every other trajectory.
@@ -201,6 +218,10 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
     }
     if config.memory_share is not None:
         options["gpu_memory_utilization"] = config.memory_share
+    if config.capture_sizes:
+        options["cudagraph_capture_sizes"] = list(config.capture_sizes)
+    if config.cache_bytes is not None:
+        options["kv_cache_memory_bytes"] = config.cache_bytes
     if config.lora_rank:
         options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": 2}
     try:

@@ -82,6 +82,14 @@ BUDGET = BudgetConfig()
 FEW_BUILDS = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Of an element type that numpy does not have: its spacing at 1, and its smallest subnormal."""
+
+    eps: float
+    smallest: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """One numeric component of an output: the whole of it, or one member of its structs.
@@ -210,8 +218,9 @@ def float_part(
     directed: Sequence[Value],
     moved: Sequence[Value] = (),
     config: BudgetConfig = BUDGET,
+    precision: Precision | None = None,
 ) -> Part:
-    """The budget of a float component; see the module's docstring."""
+    """The budget of a float component; see the module's docstring. `precision`: where it is not its numpy type's."""
     plain = own.values
     if wide is not None and not trustworthy(plain, wide, config):
         wide, moved = None, ()
@@ -219,7 +228,8 @@ def float_part(
     working: type[np.floating[Any]] = np.float64 if plain.dtype.itemsize <= 4 else np.longdouble
     truth: Value = (plain if wide is None else wide).astype(working)
     info = np.finfo(plain.dtype)
-    unit = float(info.eps)
+    precision = precision or Precision(float(info.eps), float(info.smallest_subnormal))
+    unit = precision.eps
     with np.errstate(all="ignore"):
         counted = np.isfinite(truth) & np.isfinite(plain)
         magnitude = np.where(counted, np.abs(truth), 0)
@@ -227,7 +237,7 @@ def float_part(
         bias = config.directed * _largest(directed, truth)
         condition = config.condition * _largest(moved, truth)
         typical, deviation = _typical(magnitude), _deviation(truth[counted])
-        floor = config.ulps * unit * magnitude + config.subnormals * float(info.smallest_subnormal)
+        floor = config.ulps * unit * magnitude + config.subnormals * precision.smallest
         shown = np.maximum(np.maximum(rounding, bias), condition)
         if config.neighbours and shown.size:
             shown = np.maximum(shown, config.neighbours * np.median(shown))

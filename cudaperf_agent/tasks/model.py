@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cudaperf_agent.tasks.modules.spec import ModuleSpec
+
 
 class TypeKind(StrEnum):
     """What the bits of a value mean."""
@@ -218,12 +220,12 @@ class StdinItem:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A C file and its entry, understood.
+    """A C file and its entry, or a Python file and its PyTorch module, understood.
 
     Attributes:
-        name: Entry function; ``main`` in program mode.
-        mode: ``function`` or ``program``.
-        source: The whole C text.
+        name: Entry function; ``main`` in program mode; the class in module mode.
+        mode: ``function``, ``program`` or (PyTorch) ``module``.
+        source: The whole C or Python text.
         path: Where it came from, for messages and ``#line``; ``<stdin>`` for standard input.
         parameters: Of the entry, in order.
         returns: Scalar return type, `None` for ``void``.
@@ -240,11 +242,12 @@ class Task:
         assumptions: One sentence each: what was assumed or inferred that the source does not state.
         first_line: 1-based first line of the entry's definition.
         last_line: 1-based last line of it.
+        module: What is known of the PyTorch module, module mode only.
         digest: SHA-256 (hex) over everything above that can change a verdict.
     """
 
     name: str
-    mode: Literal["function", "program"]
+    mode: Literal["function", "program", "module"]
     source: str
     path: str
     parameters: tuple[Parameter, ...] = ()
@@ -261,6 +264,7 @@ class Task:
     assumptions: tuple[str, ...] = ()
     first_line: int = 1
     last_line: int = 1
+    module: ModuleSpec | None = None
     digest: str = ""
 
     @property

@@ -114,8 +114,9 @@ def _load(
         first_line=function.first_line,
         last_line=function.last_line,
     )
-    check_code(file, function, task.mode)
-    task = _program(task, read, stdin_files) if task.mode == "program" else _function(task, read)
+    program = task.mode == "program"
+    check_code(file, function, "program" if program else "function")
+    task = _program(task, read, stdin_files) if program else _function(task, read)
     return with_digest(task)
 
 
@@ -199,8 +200,10 @@ def _read(path: Path | None) -> bytes:
 
 def with_digest(task: Task) -> Task:
     """`task` with its digest computed anew; call it after every change of a task."""
-    ignored = {"digest", "path", "assumptions"}
+    ignored = {"digest", "path", "assumptions", "module"}
     parts: list[object] = [(f.name, getattr(task, f.name)) for f in fields(task) if f.name not in ignored]
+    if task.module is not None:
+        parts.append(("module", replace(task.module, graph="", torch="")))
     parts += [Path(f).read_bytes() for f in task.stdin_files]
     return replace(task, digest=hashlib.sha256(repr(parts).encode()).hexdigest())
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, Literal, Union
 
 from cudaperf_agent.errors import StoreError
-from cudaperf_agent.tasks import model
 from cudaperf_agent.tasks.model import Task
 
 
@@ -84,4 +83,4 @@ def _build(kind: Any, value: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind, vars(model))
+    return typing.get_type_hints(kind)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.cheats.conftest import Attempt, attempts
+from tests.cheats.module_files import ModuleAttempt, module_attempts
 from tests.cheats.on_gpu import known, told
 
 INTRODUCTION = """# Cheats and faults
@@ -21,17 +22,20 @@ cheats that were seen in public work on generated kernels; files with other name
 """
 # Rows without a file: what stands in for one.
 ELSEWHERE = {
-    5: "of PyTorch (a lazy tensor, a subclass of it): comes with the PyTorch input",
-    7: "of checkers in the candidate's own Python process: ours is another one; the rest comes with the PyTorch input",
     17: "of times: nothing is timed without a GPU; on one, no time is under the floor (`cuda/ceilings.py`)",
-    19: "of PyTorch (inherits from the reference): comes with the PyTorch input",
-    20: "of PyTorch (copies the reference): comes with the PyTorch input",
     25: "of tasks, not of candidates: `prepare` says which inputs change no result "
     "(`tests/oracle/test_influence.py`); such a task is not refused",
-    36: "a fault, below: `sabotages_baseline`",
 }
 ROWS = range(1, 39)
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "cheats.md"
+MODULES = """
+## In PyTorch form
+
+Candidates for PyTorch modules (`tests/cheats/modules/`), judged in the same way; rows are those of the list above.
+
+| row | file | what it tries | scored as | where |
+|--:|---|---|---|---|
+"""
 FAULTS = """
 ## Faults
 
@@ -52,6 +56,7 @@ def page() -> str:
     for row in ROWS:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
+    modules = [_module_row(a) for a in sorted(module_attempts(), key=lambda a: (a.row, a.name))]
     faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
     said = told()
     return (
@@ -59,6 +64,9 @@ def page() -> str:
         + (f"\n{said}" if said else "")
         + "\n"
         + "\n".join(lines)
+        + "\n"
+        + MODULES
+        + "\n".join(modules)
         + "\n"
         + FAULTS
         + "\n".join(faults)
@@ -80,8 +88,18 @@ def _row(row: int | str, attempt: Attempt) -> str:
     return f"| {row} | `{attempt.name}` | {what} | {_statuses(attempt)} | {_on_gpu(attempt)} | {where}{note} |"
 
 
+def _module_row(attempt: ModuleAttempt) -> str:
+    what = re.sub(r"^[\d, ]+", "", attempt.what).removeprefix("none: ")
+    where = "emulator" if attempt.emulated else "GPU only"
+    where += f"; on a GPU: {attempt.on_gpu}" if attempt.on_gpu else ""
+    note = f"; {attempt.note}" if attempt.note else ""
+    statuses = " or ".join(f"`{status}`" for status in sorted(attempt.expected))
+    row = attempt.row or "–"
+    return f"| {row} | `{attempt.name}` | {what} | {statuses} | {where}{note} |"
+
+
 def _absent(row: int) -> str:
-    return f"| {row} | – | {ELSEWHERE[row]} | – | – | – |"
+    return f"| {row} | – | {ELSEWHERE.get(row, 'of PyTorch: see below')} | – | – | – |"
 
 
 def _on_gpu(attempt: Attempt) -> str:

@@ -8,6 +8,7 @@ from cudaperf_agent.cuda.verifier import Verifier
 from cudaperf_agent.features.extract import extract
 
 from .conftest import HERE, Attempt, attempts, task_named
+from .module_files import module_attempts
 from .table import DOCUMENT, ELSEWHERE, ROWS, page, row_of
 
 
@@ -26,7 +27,7 @@ def test_what_no_launch_reaches_counts_for_no_feature() -> None:
 
 
 def test_every_row_has_a_file_or_a_reason() -> None:
-    rows = {row_of(attempt) for attempt in attempts()}
+    rows = {row_of(attempt) for attempt in attempts()} | {attempt.row for attempt in module_attempts()}
     assert rows | set(ELSEWHERE) >= set(ROWS)
     assert not rows & set(ELSEWHERE)
     assert page() == DOCUMENT.read_text(), "python -m tests.cheats.table > docs/cheats.md"

@@ -1,0 +1,343 @@
+"""`cudaperf eval`: run a policy on a benchmark, report it with intervals, compare two evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
+from cudaperf_agent.cli.translate import PolicyOption
+from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from langgraph.runtime import RunControl
+
+    from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.settings_model import Settings as AllSettings
+    from cudaperf_agent.tasks.model import Task
+    from graph.context import Deps
+    from training.evaluation.document import Document
+    from training.evaluation.drive import DriveConfig, Progress
+    from training.evaluation.facts import Evaluation
+    from training.evaluation.plan import Settings
+
+app = typer.Typer(help="Evaluate a policy on a benchmark.", no_args_is_help=True)
+
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
+]
+MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")]
+
+_N, _SEEDS = 10, 3
+# What they propose depends on the task and the turn alone: drawing again gives the same again.
+_DETERMINISTIC = ("variants",)
+
+
+@app.command()
+def run(
+    suite: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|PATH", help="own-c, held-out, handed, or a benchmark of yours: see docs/evaluation.md."
+        ),
+    ],
+    policy: PolicyOption = None,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="Trajectories per task and seed: 10, and 1 for variants.")
+    ] = None,
+    turns: Annotated[int, typer.Option(metavar="N", help="Turns per trajectory, at most 5.")] = 5,
+    seeds: Annotated[int | None, typer.Option(metavar="N", help="Seeds: 3, and 1 for variants.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="NAME", help="Name of the evaluation; by default of suite and policy."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="TASKS", help="Only so many tasks, the first of each group in turn.")
+    ] = None,
+    tasks_at_once: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Tasks at work at once: 4, 2 on a GPU, 64 where the policy takes batches."),
+    ] = None,
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Run a policy on every task of a suite, and keep everything in the store.
+
+    The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
+    """
+    from cudaperf_agent.settings import load_settings
+    from training.evaluation.plan import Settings
+
+    settings = load_settings({"translate.policy": policy, "translate.turns": turns}).settings
+    name = settings.translate.policy
+    fixed = name in _DETERMINISTIC
+    wanted = Settings(
+        suite=suite,
+        policy=name,
+        n=n if n is not None else 1 if fixed else _N,
+        turns=turns,
+        seeds=seeds if seeds is not None else 1 if fixed else _SEEDS,
+        limit=limit,
+    )
+    label = out or _default_name(wanted)
+    progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
+    again = "the same command goes on"
+    if not progress.complete:
+        say(f"{progress.done} of {progress.of} tasks are done; {again}")
+    if as_json:
+        put_json(_facts(evaluation))
+    else:
+        from training.evaluation.sections import document
+
+        _tell(document([evaluation]), None, None, on_terminal=True)
+        say(f"cudaperf eval report {label} tells it again; --html FILE makes a page of it")
+    return 0
+
+
+@app.command()
+def report(
+    evaluations: Annotated[
+        list[str], typer.Argument(metavar="NAME|FILE...", help="Names of evaluations, or files that --json wrote.")
+    ],
+    as_json: JsonFlag = False,
+    html: HtmlOption = None,
+    markdown: MarkdownOption = None,
+) -> int:
+    """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
+    from training.evaluation.sections import document
+
+    found = [_evaluation(name) for name in evaluations]
+    if as_json:
+        if len(found) > 1:
+            raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
+        put_json(_facts(found[0]))
+    if not as_json or html is not None or markdown is not None:
+        _tell(document(found), html, markdown, on_terminal=not as_json)
+    return 0
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="An evaluation: its name, or a file that --json wrote.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one on the same tasks.")],
+    as_json: JsonFlag = False,
+    html: HtmlOption = None,
+    markdown: MarkdownOption = None,
+) -> int:
+    """Tell how A differs from B on the tasks they have in common, pair by pair, with 95 % intervals."""
+    from training.evaluation.compare import compare as compare_two
+    from training.evaluation.compare import comparison_document
+
+    found = compare_two(_evaluation(first), _evaluation(second))
+    if as_json:
+        put_json(found.to_dict())
+    _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
+    return 0
+
+
+def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_terminal: bool) -> None:
+    """A report in the forms asked for; on the terminal where it goes to no file."""
+    from training.evaluation.document import markdown_document, text_document
+    from training.evaluation.page import html_document
+
+    for path, form in ((html, html_document), (markdown, markdown_document)):
+        if path is not None:
+            _write(path, form(told))
+            say(f"wrote {path}")
+    if on_terminal and html is None and markdown is None:
+        put(text_document(told).rstrip())
+
+
+def _facts(evaluation: Evaluation) -> dict[str, object]:
+    from training.evaluation.estimates import estimate
+
+    return {
+        "evaluation": evaluation.to_dict(),
+        "estimates": {group: estimate(evaluation, group).to_dict() for group in evaluation.groups},
+    }
+
+
+def _evaluation(name: str) -> Evaluation:
+    """The facts of a stored evaluation, or of a file that was written from one."""
+    import json
+
+    from cudaperf_agent.cli.compose import open_store, read_text
+    from cudaperf_agent.settings import load_settings
+    from training.evaluation.collect import collect
+    from training.evaluation.facts import Evaluation
+    from training.evaluation.plan import Plans
+
+    if name.endswith(".json"):
+        try:
+            return Evaluation.from_dict(json.loads(read_text(Path(name), "the evaluation"))["evaluation"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"it holds no evaluation: {error}", where=name, hint="cudaperf eval report NAME --json > FILE.json"
+            ) from None
+    plans = Plans()
+    plan = plans.load(name)
+    if plan is None:
+        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
+        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    with open_store(load_settings().settings) as store:
+        return collect(store, plan)
+
+
+def _run(
+    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None
+) -> tuple[Progress, Evaluation]:
+    import signal
+
+    from langgraph.runtime import RunControl
+
+    from cudaperf_agent.cli.outcome import RunEnded
+    from graph import loop
+    from training.evaluation.drive import DriveConfig
+
+    config = DriveConfig(seconds=seconds)
+    if at_once is not None:
+        if at_once < 1:
+            raise UsageError("no task could be at work", where="--tasks-at-once", hint="at least 1")
+        config = DriveConfig(at_once=at_once, at_once_timed=min(at_once, 2), at_once_batched=at_once, seconds=seconds)
+    control = RunControl()
+
+    def on_interrupt() -> None:
+        say("interrupted: waiting for the steps at work (once more to stop at once)")
+        control.request_drain()
+
+    ended = RunEnded("interrupted", "interrupted", hint="the same command goes on with it")
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+    except KeyboardInterrupt:
+        raise ended from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if control.drain_requested:
+        raise ended
+    return result
+
+
+async def _run_async(
+    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl
+) -> tuple[Progress, Evaluation]:
+    import asyncio
+
+    from cudaperf_agent.cli.compose import prepared
+    from training.evaluation.collect import collect
+    from training.evaluation.drive import drive
+    from training.evaluation.given import GivenCases
+    from training.evaluation.plan import Plans, check_same, new_plan
+    from training.evaluation.suites.find import find_suite
+
+    suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
+    async with _deps(settings, wanted) as parts:
+        plans = Plans()
+        backend = parts.deps.verifier.backend
+        plan = plans.load(label)
+        if plan is None:
+            notes = (*suite.notes, *_notes(wanted))
+            plan = new_plan(label, wanted, suite, parts.deps.policy.name, backend, notes)
+            plans.save(plan)
+        else:
+            check_same(plan, wanted, suite, parts.deps.policy.name, backend)
+        say(f"{label}: {len(suite.items)} tasks of {suite.name} with {plan.policy}, tests on the {_where(backend)}")
+
+        async def prepare(task: Task) -> Task:
+            # With a turn of the verifier's: nothing runs beside a call that is being timed.
+            async with parts.verifier.place.running:
+                return await prepared(task, parts.verifier)
+
+        progress = await drive(
+            suite,
+            plan,
+            plans,
+            parts.deps,
+            prepare=prepare,
+            given=GivenCases(parts.verifier.place),
+            config=config,
+            say=say,
+            control=control,
+        )
+        return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    deps: Deps
+    verifier: Verifier
+
+
+@asynccontextmanager
+async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts]:
+    from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config
+    from cudaperf_agent.policies.auto import choose_policy
+    from training.evaluation.device_turns import with_device_turns
+
+    # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
+    verifier = make_verifier(0)
+    try:
+        choice = await choose_policy(wanted.policy, policy_config(settings, wanted.turns))
+        try:
+            if choice.note:
+                say(choice.note)
+            policy = choice.policy
+            if verifier.backend == "gpu" and _may_generate_here(policy.name, settings):
+                policy = with_device_turns(policy, lambda: verifier.place.alone(cpu=False))
+            with open_store(settings) as store:
+                yield _Parts(make_deps(policy, verifier, store, settings.prompt, small=choice.small), verifier)
+        finally:
+            await choice.policy.aclose()
+    finally:
+        await verifier.aclose()
+
+
+def _may_generate_here(policy: str, settings: AllSettings) -> bool:
+    """Whether the model may be on the GPU of this machine, where it must not generate while a call is timed."""
+    from urllib.parse import urlsplit
+
+    kind = policy.removeprefix("ensemble:").partition(":")[0]
+    host = urlsplit(settings.endpoint.url or "").hostname or ""
+    near = host in ("localhost", "::1") or host.startswith("127.")
+    return kind in ("local", "vllm") or (kind == "openai" and near)
+
+
+def _notes(wanted: Settings) -> tuple[str, ...]:
+    if wanted.policy not in _DETERMINISTIC:
+        return ()
+    note = "The policy is deterministic: one trajectory says all, and seeds change nothing but the times."
+    if wanted.n > 1:
+        note = (
+            "The policy is deterministic: each further trajectory goes on with the next variants, so that the "
+            "trajectories are not independent draws and pass@k is no estimate for them."
+        )
+    return (note,)
+
+
+def _default_name(wanted: Settings) -> str:
+    import re
+
+    suite = Path(wanted.suite).stem if Path(wanted.suite).exists() else wanted.suite
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{suite}-{wanted.policy}").strip("-.")[:80]
+
+
+def _where(backend: str) -> str:
+    return "GPU" if backend == "gpu" else "CPU emulator"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"the report cannot be written: {(error.strerror or str(error)).lower()}",
+            where=str(path),
+            hint="check the path",
+        ) from None

@@ -1,0 +1,380 @@
+"""Runs of a PyTorch candidate in its own process, and what came back, read as what it is: bytes of a stranger."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.codegen.modules.loader import inserted_lines
+from cudaperf_agent.cuda import emulator
+from cudaperf_agent.cuda.emulated import RunPlan
+from cudaperf_agent.cuda.judge import CaseRun, CaseRuns, Problem
+from cudaperf_agent.cuda.modules.budget import leaf_of
+from cudaperf_agent.cuda.modules.operators import forbidden_operator, library_kernel
+from cudaperf_agent.cuda.modules.python_child import run_python
+from cudaperf_agent.cuda.modules.reference import Answers
+from cudaperf_agent.cuda.verdict import Report, Status
+from cudaperf_agent.execution.child import ChildResult, Limits
+from cudaperf_agent.execution.native import read_untrusted
+from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.tasks.model import Value
+from cudaperf_agent.tasks.modules.spec import ModuleSpec
+
+CANDIDATE_FILE = "model_new.py"
+EXTENSIONS = "extensions"
+# Kernels that a process is given time for, where it runs without each in turn.
+_EACH_KERNEL = 4
+_LAUNCH_WORDS = ("CUDA error", "invalid configuration", "too many resources")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Compiled CUDA of a candidate: artefacts by the very text they were made of."""
+
+    by_text: dict[str, Path]
+
+
+def link_kernels(folder: Path, kernels: Kernels) -> None:
+    """Put compiled kernels where the loader of a light-form file looks for them."""
+    made = folder / "kernels"
+    made.mkdir()
+    for text, artefact in kernels.by_text.items():
+        (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where a candidate runs.
+
+    Attributes:
+        on_emulator: Else on the GPU.
+        sandbox: What confines it.
+        limits: Of a run (its time) and of all runs of a process (the rest).
+        python: The interpreter; this one where `None`.
+        start_seconds: What importing torch may take besides.
+        env: More variables.
+        keep: A folder to run in that stays, where ``load_inline`` is not to compile anew each time.
+    """
+
+    on_emulator: bool
+    sandbox: Sandbox
+    limits: Limits
+    python: str | None = None
+    start_seconds: float = 30.0
+    env: dict[str, str] = field(default_factory=dict)
+    keep: Path | None = None
+
+
+@contextmanager
+def run_folder(keep: Path | None, prefix: str) -> Iterator[Path]:
+    """A folder for a candidate's process, empty but for the extensions that it built earlier; then gone, or emptied."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix)) if keep is None else keep
+    folder.mkdir(exist_ok=True)
+    try:
+        _emptied(folder)
+        yield folder
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            _emptied(folder)
+
+
+def _emptied(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            if entry.name != EXTENSIONS:
+                shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+class ModuleRuns:
+    """The runs of one candidate over a set of cases; those that are surely asked for share one import of torch.
+
+    Args:
+        file: The candidate.
+        kernels: Of the emulator, or of nvcc.
+        module: The module it is for.
+        answers: All cases.
+        bench: Where it runs.
+        ahead: Plans that will follow the first.
+        each_kernel: A plan to run without each kernel in turn, too.
+    """
+
+    def __init__(
+        self,
+        file: ModuleFile,
+        kernels: Kernels,
+        module: ModuleSpec,
+        answers: Answers,
+        bench: Bench,
+        ahead: Sequence[RunPlan] = (),
+        each_kernel: RunPlan | None = None,
+    ) -> None:
+        self._file = file
+        self._kernels = kernels
+        self._module = module
+        self._answers = answers
+        self._bench = bench
+        self._ahead = list(ahead)
+        self._each_kernel = each_kernel
+        self._done: dict[tuple[int, str, str | None], CaseRuns] = {}
+
+    async def run(self, chosen: Sequence[int], plan: RunPlan) -> CaseRuns:
+        """Cases, by their positions, in one process."""
+        known = self._done.get(_key(plan))
+        everything = range(len(self._answers.cases))
+        if known is None and list(chosen) == list(everything):
+            # Without a process namespace of its own, what a run leaves behind could not be found.
+            together = self._bench.sandbox.kind in ("bubblewrap", "unshare")
+            plans = [plan, *(self._ahead if together else [])]
+            self._done |= await self._process(chosen, plans, self._each_kernel if together else None)
+            self._ahead, self._each_kernel = [], None
+            known = self._done[_key(plan)]
+        if known is None:
+            return (await self._process(chosen, [plan], None))[_key(plan)]
+        taken = [known.runs[i] for i in chosen if i < len(known.runs)]
+        child = known.child if len(taken) < len(chosen) else replace(known.child, returncode=0)
+        return CaseRuns(tuple(taken), None, child)
+
+    async def _process(
+        self, chosen: Sequence[int], plans: Sequence[RunPlan], each_kernel: RunPlan | None
+    ) -> dict[tuple[int, str, str | None], CaseRuns]:
+        bench = self._bench
+        seconds = min([bench.limits.seconds, *(p.seconds for p in plans if p.seconds is not None)])
+        most = seconds * (len(plans) + (_EACH_KERNEL if each_kernel else 0)) + bench.start_seconds
+        with run_folder(bench.keep, "cudaperf-candidate-") as folder:
+            request = {
+                **self._request(chosen, folder),
+                "seconds": seconds,
+                "alone": bench.sandbox.kind in ("bubblewrap", "unshare"),
+                "private_tmp": bench.sandbox.kind == "bubblewrap",
+                "plans": [self._plan(p) for p in plans],
+                "each_kernel": self._plan(each_kernel) if each_kernel else None,
+            }
+            await asyncio.to_thread(self._filled, folder, request)
+            readable = [*self._kernels.by_text.values()]
+            child = await run_python(
+                "supervise",
+                folder,
+                sandbox=bench.sandbox,
+                limits=replace(bench.limits, seconds=most),
+                python=bench.python,
+                readable=[*readable, *([emulator.runtime_library()] if bench.on_emulator else [])],
+                env=bench.env,
+            )
+            return await asyncio.to_thread(self._read, folder, child, chosen, plans)
+
+    def _filled(self, folder: Path, request: dict[str, Any]) -> None:
+        (folder / CANDIDATE_FILE).write_text(self._file.complete, encoding="utf-8")
+        (folder / "inputs.bin").write_bytes(self._answers.inputs_raw)
+        (folder / "state.bin").write_bytes(self._answers.state_raw)
+        (folder / "request.json").write_text(json.dumps(request))
+        link_kernels(folder, self._kernels)
+
+    def _plan(self, plan: RunPlan) -> dict[str, Any]:
+        order = emulator.environment(plan.order, plan.seed) if self._bench.on_emulator else {}
+        return {"fill": plan.fill, "order": plan.order, "suppress": plan.suppress, "environment": order}
+
+    def _request(self, chosen: Sequence[int], folder: Path) -> dict[str, Any]:
+        answers, emulated = self._answers, self._bench.on_emulator
+        cases = []
+        for number, index in enumerate(chosen):
+            case = asdict(answers.cases[index])
+            case.pop("name")  # nothing that a candidate could go by
+            # What is written over the case before is new memory where that one is left out.
+            case["over_previous"] &= number > 0 and _alike(answers, chosen[number - 1], index)
+            values = [_value(i.value) for i in self._module.inputs]
+            cases.append({**case, "inputs": list(answers.inputs[index]), "values": values})
+        return {
+            "kernels": str(folder / "kernels"),
+            "device": "cuda:0",
+            "timeline": not emulated,
+            "runtime": str(emulator.runtime_library()) if emulated else None,
+            "libraries": [str(p) for p in self._kernels.by_text.values()] if emulated else [],
+            "init": json.loads(self._module.init),
+            "state": answers.state,
+            "cases": cases,
+        }
+
+    def _read(
+        self, folder: Path, child: ChildResult, chosen: Sequence[int], plans: Sequence[RunPlan]
+    ) -> dict[tuple[int, str, str | None], CaseRuns]:
+        """What came back of every plan; of one that nothing came back of, how the whole process ended."""
+        most = self._bench.limits.file_bytes
+        found: dict[tuple[int, str, str | None], CaseRuns] = {}
+        try:
+            ended = json.loads(read_untrusted(folder / "ended.json", most))
+            for number, end in enumerate(ended):
+                key = (int(end["fill"]), str(end["order"]), None if end["suppress"] is None else str(end["suppress"]))
+                raw = read_untrusted(folder / f"{number}.outputs.bin", most)
+                lines = read_untrusted(folder / f"{number}.results.jsonl", most).splitlines()
+                reading = _Reading(self._file, self._module, self._answers, chosen, raw)
+                runs = reading.runs(lines)
+                code = 0 if reading.stopped else int(end["returncode"])
+                one = ChildResult(
+                    code,
+                    bool(end["timed_out"]),
+                    False,
+                    False,
+                    b"",
+                    str(end["stderr"]).encode(),
+                    float(end["seconds"]),
+                )
+                found[key] = CaseRuns(tuple(runs), None, one)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            if child.ok:
+                child = replace(child, returncode=1)
+        for plan in plans:
+            found.setdefault(_key(plan), CaseRuns((), None, child))
+        return found
+
+
+def _key(plan: RunPlan) -> tuple[int, str, str | None]:
+    return plan.fill, plan.order, plan.suppress
+
+
+def _alike(answers: Answers, first: int, second: int) -> bool:
+    one, other = answers.cases[first], answers.cases[second]
+    return (one.shapes, one.dtype, one.layout) == (other.shapes, other.dtype, other.layout)
+
+
+def _value(text: str) -> Any:
+    return json.loads(text) if text else None
+
+
+class _Reading:
+    """Reads results; whatever is not as it should be is the candidate's doing, never an exception."""
+
+    def __init__(
+        self, file: ModuleFile, module: ModuleSpec, answers: Answers, chosen: Sequence[int], raw: bytes
+    ) -> None:
+        self._module = module
+        self._answers = answers
+        self._chosen = chosen
+        self._raw = raw
+        self._first_line = file.cuda[0].line if file.cuda else 1
+        self._added = inserted_lines(file.source)
+        self.stopped = False
+
+    def runs(self, lines: Sequence[bytes]) -> list[CaseRun]:
+        """The cases that came back, in order."""
+        found: list[CaseRun] = []
+        problem: Problem | None = None
+        for line in lines:
+            try:
+                result: dict[str, Any] = json.loads(line)
+                stage = result["stage"]
+                if stage in ("import", "build"):
+                    self._stop(found, problem or self._raised(result))
+                    break
+                if stage == "state":
+                    problem = problem or self._state_problem(result["state"])
+                elif stage == "timeline" and found:
+                    seen = library_kernel([str(n) for n in result["names"]], self._module.mode)
+                    if seen is not None and found[-1].problem is None:
+                        found[-1] = replace(found[-1], problem=Problem(Status.CHEAT, seen))
+                elif stage == "case" and len(found) < len(self._chosen):
+                    found.append(self._case(result, problem))
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+                self._stop(found, Problem(Status.CRASH, "what the process wrote cannot be read"))
+                break
+        return found
+
+    def _stop(self, found: list[CaseRun], problem: Problem) -> None:
+        """No case will follow: what stopped them is wrong with each."""
+        found += [CaseRun({}, 0.0, problem=problem)] * (len(self._chosen) - len(found))
+        self.stopped = True
+
+    def _case(self, result: dict[str, Any], problem: Problem | None) -> CaseRun:
+        index = self._chosen[int(result["case"])]
+        report = emulator.parse_report(str(result["report"]))
+        outputs: dict[str, Value] = {}
+        if "error" in result:
+            problem = problem or self._raised(result)
+        else:
+            problem = problem or self._unlike(index, result["outputs"])
+            for entry in result["outputs"] if problem is None else ():
+                outputs[str(entry["name"])] = leaf_of(entry, self._raw)
+            for entry in result["inputs"]:
+                size, offset = int(entry["bytes"]), int(entry["offset"])
+                outputs[f"input {int(entry['index'])}"] = np.frombuffer(self._raw, np.uint8, size, offset)
+            problem = problem or self._changed(index, outputs)
+        operators = {str(k): int(v) for k, v in result["operators"].items()}
+        forbidden = forbidden_operator(operators, self._module.mode)
+        if forbidden and (problem is None or problem.status is not Status.CHEAT):
+            problem = Problem(Status.CHEAT, forbidden)
+        return CaseRun(
+            outputs,
+            float(result.get("seconds", 0.0)),
+            reports=tuple(self._placed(r) for r in report.reports),
+            notes=tuple(self._placed(r) for r in report.notes if r.kind != "leak"),
+            unsupported=report.unsupported,
+            launches=report.stats.get("launches", 0),
+            threads=report.stats.get("widest", 0),
+            kernels=report.kernels,
+            problem=problem,
+        )
+
+    def _placed(self, report: Report) -> Report:
+        """Lines of the CUDA text as lines of the Python file."""
+        return replace(report, line=report.line + self._first_line - 1) if report.line else report
+
+    def _raised(self, result: dict[str, Any]) -> Problem:
+        message = f"{result['error']}: {result['message']}"
+        status = Status.LAUNCH_ERROR if any(w in str(result["message"]) for w in _LAUNCH_WORDS) else Status.CRASH
+        line = int(result["line"])
+        # Lines of the completed file as lines of the one that was handed in.
+        line = line - self._added.count if line > self._added.at + self._added.count else line
+        return Problem(status, message, line if line > 0 else None)
+
+    def _state_problem(self, state: dict[str, Any]) -> Problem | None:
+        wanted = {s.name: list(s.shape) for s in self._module.state}
+        got = {str(name): [int(n) for n in about[1]] for name, about in state.items()}
+        for name, shape in wanted.items():
+            if name not in got:
+                return Problem(Status.WRONG, f"the state_dict of ModelNew lacks `{name}`")
+            if got[name] != shape:
+                return Problem(Status.WRONG, f"`{name}` of ModelNew's state_dict has shape {got[name]}, not {shape}")
+        extra = next((name for name in got if name not in wanted), None)
+        return (
+            Problem(Status.WRONG, f"the state_dict of ModelNew has `{extra}` besides the module's") if extra else None
+        )
+
+    def _unlike(self, index: int, entries: Sequence[dict[str, Any]]) -> Problem | None:
+        """Outputs that are no plain tensors on the device of the right type and shape."""
+        wanted = self._answers.outputs[index]
+        names, right = [str(e["name"]) for e in entries], [str(w["name"]) for w in wanted]
+        if names != right:
+            return Problem(Status.WRONG, f"forward returns {', '.join(names) or 'nothing'}, not {', '.join(right)}")
+        for entry, want in zip(entries, wanted, strict=True):
+            name = want["name"]
+            if "on_device" not in entry:
+                return Problem(Status.WRONG, f"{name} is a {str(entry['type'])[:60]}, not a plain tensor")
+            if not entry["on_device"]:
+                return Problem(Status.WRONG, f"{name} is not on the GPU")
+            if entry["dtype"] != want["dtype"]:
+                return Problem(Status.WRONG, f"{name} has type {str(entry['dtype'])[:30]}, not {want['dtype']}")
+            if entry["shape"] != want["shape"]:
+                return Problem(Status.WRONG, f"{name} has shape {str(entry['shape'])[:80]}, not {want['shape']}")
+        return None
+
+    def _changed(self, index: int, outputs: dict[str, Value]) -> Problem | None:
+        for expected in self._answers.expected[index].outputs:
+            if expected.name.startswith("input "):
+                got = outputs.get(expected.name)
+                if got is None or not np.array_equal(got, expected.value):
+                    return Problem(Status.WRONG, f"forward changes its {expected.name}, which the caller still needs")
+        return None

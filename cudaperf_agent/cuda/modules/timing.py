@@ -1,0 +1,348 @@
+"""Times of a PyTorch candidate at the file's own sizes, against the module eager and under ``torch.compile``.
+
+Every call has contents of its own where memory allows, and every timed output is checked. The time is the host's, from
+the call of ``forward`` to full synchronisation of the device, with the L2 flushed before. Baselines run in processes of
+their own, with torch's default settings, which are recorded. Not covered: contents are made in the candidate's process,
+before the call that it is timed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import secrets
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.cuda.gpu import read_clocks
+from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
+from cudaperf_agent.cuda.modules.config import ModuleConfig
+from cudaperf_agent.cuda.modules.python_child import PythonCommand, python_command, run_python
+from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels, run_folder
+from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
+from cudaperf_agent.cuda.statistics import speedup
+from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
+from cudaperf_agent.errors import BackendUnavailable
+from cudaperf_agent.execution.native import read_untrusted
+from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.tasks.budget import Expected
+from cudaperf_agent.tasks.compare import compare
+from cudaperf_agent.tasks.model import Case, Task, Value
+from cudaperf_agent.tasks.modules.find import GET_INPUTS, parse_inputs
+from cudaperf_agent.tasks.modules.spec import ModuleSpec
+
+EAGER, COMPILED = "PyTorch eager", "torch.compile"
+_WHO = {EAGER: "eager", COMPILED: "compiled"}
+_FILL = 0x5A
+
+
+@dataclass(frozen=True, slots=True)
+class TimingPlace:
+    """Where modules are timed.
+
+    Attributes:
+        sandbox: With the device visible.
+        device: ``cuda:0``; ``cpu`` only to try this out.
+        l2_bytes: To flush before each call.
+        bandwidth: Of the device's memory by its datasheet, bytes per second; 0 where it is not known.
+        env: Variables of every process.
+        keep: The candidate's folder, where ``load_inline`` has built it already.
+    """
+
+    sandbox: Sandbox
+    device: str = "cuda:0"
+    l2_bytes: int = 0
+    bandwidth: float = 0.0
+    env: dict[str, str] = field(default_factory=dict)
+    keep: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baselines:
+    """What a module must give at its own size, and how fast it is itself.
+
+    Attributes:
+        expected: Of every set of contents.
+        entries: Name, type and shape of each output.
+        state: As the processes read it, and its bytes.
+        state_raw: The bytes.
+        seed: Of the contents.
+        timings: By the baseline's name; one that could not be timed is missing.
+        missing: Why not, by name.
+        flags: Settings of torch.
+    """
+
+    expected: tuple[Expected, ...]
+    entries: tuple[dict[str, Any], ...]
+    state: dict[str, Any]
+    state_raw: bytes
+    seed: int
+    timings: dict[str, Timing]
+    missing: dict[str, str]
+    flags: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Timed:
+    timing: Timing | None
+    status: Status
+    message: str = ""
+    clocks: dict[str, float] = field(default_factory=dict)
+    flags: dict[str, Any] = field(default_factory=dict)
+
+
+async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig) -> Baselines:
+    """Right outputs at the file's own size, and the baselines' times.
+
+    Raises:
+        BackendUnavailable: The module cannot be run at this size here.
+    """
+    module = task.module
+    assert module is not None
+    seed, dtype = secrets.randbelow(1 << 30), module.own_dtype
+    folder = Path(tempfile.mkdtemp(prefix="cudaperf-expect-"))
+    try:
+        sets = config.timed + config.warmups
+        # A first answer for one set tells how large the outputs are.
+        for wanted in (1, None):
+            request = {**_request(task, place, seed, dtype), "who": "expect", "sets": wanted or sets}
+            (folder / "module.py").write_text(task.source, encoding="utf-8")
+            (folder / "request.json").write_text(json.dumps(request))
+            limits = config.on_gpu
+            child = await run_python(
+                "timed", folder, sandbox=place.sandbox, limits=limits, python=config.python, env=place.env
+            )
+            raw = read_untrusted(folder / "response.json", limits.file_bytes)
+            if not child.ok or not raw:
+                said = child.stderr.decode("utf-8", "replace").strip().splitlines()
+                raise BackendUnavailable(f"the module does not run at its own size: {said[-1] if said else 'no word'}")
+            response = json.loads(raw)
+            size = (folder / "expected.bin").stat().st_size // max(1, wanted or sets)
+            sets = int(min(sets, max(config.fewest_contents, config.contents_bytes // max(1, size))))
+        outputs = read_untrusted(folder / "expected.bin", limits.file_bytes)
+        state_raw = read_untrusted(folder / "state.bin", limits.file_bytes)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    expected = await asyncio.to_thread(_expected, response["cases"], outputs)
+    entries = tuple(response["cases"][0]["plain"])
+    known = Baselines(expected, entries, response["state"], state_raw, seed, {}, {}, {})
+    for name, who in _WHO.items():
+        if name == COMPILED and not config.compiled:
+            known.missing[name] = "it was not asked for"
+            continue
+        timed = await asyncio.to_thread(_timed, task, None, Kernels({}), who, known, place, config)
+        if timed.timing is None:
+            known.missing[name] = timed.message
+        else:
+            known.timings[name] = replace(timed.timing, kind="reference")
+            known.flags.update(timed.flags)
+    return known
+
+
+async def measured_module(
+    task: Task,
+    file: ModuleFile,
+    kernels: Kernels,
+    verdict: Verdict,
+    known: Baselines,
+    place: TimingPlace,
+    config: ModuleConfig,
+) -> Verdict:
+    """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
+    timed = await asyncio.to_thread(_timed, task, file, kernels, "candidate", known, place, config)
+    clocks = {**(read_clocks() if place.device != "cpu" else {}), **timed.clocks}
+    if timed.timing is None:
+        return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
+    written = sum(int(e["bytes"]) for e in known.entries)
+    if place.l2_bytes and written > 4 * place.l2_bytes and place.bandwidth:
+        floor = written / place.bandwidth
+        if timed.timing.median < floor:
+            message = f"its {written} bytes of output cannot be written in {timed.timing.median:.3g} s"
+            return replace(verdict, status=Status.CHEAT, message=message, clocks=clocks)
+    speedups: list[Speedup] = [
+        speedup(name, baseline.samples, timed.timing.samples) for name, baseline in known.timings.items()
+    ]
+    settings = {"torch": known.flags, "missing_baselines": known.missing}
+    baselines = tuple(replace(t, note=f"{name}; {t.note}") for name, t in known.timings.items())
+    return replace(
+        verdict,
+        measured=True,
+        timings=(timed.timing, *baselines),
+        speedups=tuple(speedups),
+        clocks=clocks,
+        profile={**verdict.profile, "baselines": settings, "output_bytes": written},
+    )
+
+
+def _request(task: Task, place: TimingPlace, seed: int, dtype: str) -> dict[str, Any]:
+    module = task.module
+    assert module is not None
+    named = [] if module.inputs_from == GET_INPUTS else [[d, list(s)] for d, s in parse_inputs(module.inputs_from)]
+    return {
+        "class_name": module.class_name,
+        "has_init_inputs": module.has_init_inputs,
+        "named_inputs": named,
+        "inputs": [asdict(i) for i in module.inputs],
+        "shapes": [list(i.shape) for i in module.inputs],
+        "device": place.device,
+        "dtype": dtype,
+        "seed": seed,
+        "fill": _FILL,
+        "flush_bytes": 2 * place.l2_bytes,
+    }
+
+
+def _expected(cases: Sequence[dict[str, Any]], raw: bytes) -> tuple[Expected, ...]:
+    found = []
+    for number, builds in enumerate(cases):
+        outputs = []
+        for index, entry in enumerate(builds["plain"]):
+            wide = leaf_of(builds["wide"][index], raw) if "wide" in builds else None
+            shifted = [leaf_of(builds["moved0"][index], raw)] if "moved0" in builds else []
+            outputs.append(module_output(entry, leaf_of(entry, raw), wide, shifted))
+        found.append(Expected(f"contents {number}", tuple(outputs)))
+    return tuple(found)
+
+
+def _timed(
+    task: Task,
+    file: ModuleFile | None,
+    kernels: Kernels,
+    who: str,
+    known: Baselines,
+    place: TimingPlace,
+    config: ModuleConfig,
+) -> _Timed:
+    """Time one side in a fresh process. Blocking."""
+    module = task.module
+    assert module is not None
+    with run_folder(place.keep if who == "candidate" else None, "cudaperf-timed-") as folder:
+        request: dict[str, Any] = {**_request(task, place, known.seed, module.own_dtype), "who": who}
+        (folder / "state.bin").write_bytes(known.state_raw)
+        if file is not None:
+            # What the reference is stays out of the candidate's process.
+            (folder / CANDIDATE_FILE).write_text(file.complete, encoding="utf-8")
+            (folder / "inputs.bin").write_bytes(b"")
+            link_kernels(folder, kernels)
+            request |= {
+                "kernels": str(folder / "kernels"),
+                "runtime": None,
+                "libraries": [],
+                "cases": [],
+                "timeline": False,
+            }
+            request |= {"init": json.loads(module.init)}
+        else:
+            (folder / "module.py").write_text(task.source, encoding="utf-8")
+        (folder / "request.json").write_text(json.dumps({**request, "state": known.state}))
+        command: PythonCommand = python_command(
+            "timed", folder, sandbox=place.sandbox, python=config.python, readable=list(kernels.by_text.values())
+        )
+        env = {**command.env, **place.env}
+        try:
+            with TimedModule(command.argv, folder, env, config.on_gpu.seconds) as process:
+                return _calls(process, folder, module, who, known, config)
+        except TimedEnded as error:
+            status = Status.TIMEOUT if error.timed_out else Status.CRASH
+            return _Timed(None, status, f"while timed: {error.message}")
+
+
+def _calls(
+    process: TimedModule, folder: Path, module: ModuleSpec, who: str, known: Baselines, config: ModuleConfig
+) -> _Timed:
+    flags = dict(process.answer().get("flags", {}))
+    exchanges = [process.clocked("exchange")[1] for _ in range(config.exchanges)]
+    sets = len(known.expected)
+    order = _order(sets, config.warmups + config.timed)
+    inside: list[float] = []
+    outside: list[float] = []
+    others = 0.0
+    for content in order:
+        process.ask(f"make {content}")
+        answer, seconds = process.clocked("go")
+        inside.append(float(answer["seconds"]))
+        outside.append(seconds)
+        others += float(answer["others"])
+        if who == "candidate":
+            kept = process.ask("keep").get("outputs", [])
+            problem = _problem(folder, kept, known, content, config)
+            if problem:
+                return _Timed(None, Status.WRONG, f"right in the tests, wrong at the timed size: {problem}")
+    shapes = ", ".join("×".join(map(str, i.shape)) for i in module.inputs if i.kind == "tensor")
+    clocks = {
+        "child_seconds": sum(inside),
+        "parent_seconds": sum(outside),
+        "exchange_seconds": len(order) * median(exchanges),
+        "other_threads_cpu_seconds": others,
+    }
+    allowed = float(np.quantile(exchanges, 0.9)) + config.slack_seconds
+    excess = float(
+        np.quantile([o - i * (1 + config.slack) for o, i in zip(outside, inside, strict=True)], 1 - config.late_calls)
+    )
+    if who == "candidate" and (excess > allowed or any(i > o for o, i in zip(outside, inside, strict=True))):
+        message = f"the clocks disagree: {sum(outside):.6f} s outside, {sum(inside):.6f} s inside"
+        return _Timed(None, Status.UNSTABLE, message, clocks)
+    if who == "candidate" and others > config.other_cpu * sum(inside) and others > len(order) * config.slack_seconds:
+        return _Timed(None, Status.CHEAT, f"other host threads computed for {others:.6f} s meanwhile", clocks)
+    used = -(-len(order) // sets)
+    note = f"{sets} contents, each " + ("once" if used == 1 else f"up to {used} times")
+    timing = Timing("device", shapes, tuple(inside[config.warmups :]), inside[0], note)
+    return _Timed(timing, Status.CORRECT, "", clocks, flags)
+
+
+def _order(sets: int, calls: int) -> list[int]:
+    """Every set equally often, in an order that nothing in the child can know."""
+    chance: random.Random = secrets.SystemRandom()
+    order: list[int] = []
+    while len(order) < calls:
+        turn = list(range(sets))
+        chance.shuffle(turn)
+        order += turn
+    return order[:calls]
+
+
+def _problem(
+    folder: Path, kept: Sequence[dict[str, Any]], known: Baselines, content: int, config: ModuleConfig
+) -> str | None:
+    """What is wrong with the outputs of a call, `None` if nothing."""
+    outputs: dict[str, Value] = {}
+    wanted = known.expected[content]
+    try:
+        for entry, want in zip(kept, known.entries, strict=True):
+            if "bytes" not in entry:
+                return f"{want['name']} is no plain tensor on the device"
+            if [entry["dtype"], entry["shape"]] != [want["dtype"], want["shape"]]:
+                return f"{want['name']} has another type or shape"
+            raw = _slice(folder / "outputs.bin", int(entry["offset"]), int(entry["bytes"]), config.on_gpu.file_bytes)
+            outputs[str(want["name"])] = leaf_of({**entry, "offset": 0}, raw)
+    except (ValueError, KeyError, TypeError):
+        return "the outputs cannot be read"
+    task = Task("timed", "module", "", "")
+    comparison = compare(task, Case(wanted.case, {}), wanted, outputs)
+    if comparison.ok or comparison.mismatch is None:
+        return None
+    found = comparison.mismatch
+    return f"{found.output}[{found.index}] is {found.got}, expected {found.expected}"
+
+
+def _slice(path: Path, offset: int, size: int, most: int) -> bytes:
+    """Part of a file that a stranger wrote; empty if it is no plain file."""
+    if size > most:
+        return b""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with open(descriptor, "rb") as file:
+        file.seek(offset)
+        return file.read(size)

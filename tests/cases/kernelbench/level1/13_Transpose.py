@@ -1,0 +1,21 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    """Rows and columns swapped, in memory too."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.t().contiguous()
+
+
+rows = 64
+columns = 96
+
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,37 @@
+# cheat: 18 computes everything with one thread
+# task: affine_relu
+# expect: wrong
+import torch
+from torch import nn
+
+CUDA_SOURCE = r"""
+#include <cuda_runtime.h>
+
+__global__ void affine_relu(const float *x, const float *scale, const float *shift, float *out, long long n,
+                            long long width) {
+    for (long long i = 0; i < n; i++) {
+        float y = x[i] * scale[i % width] + shift[i % width];
+        out[i] = y > 0 ? y : 0;
+    }
+}
+
+extern "C" int run(const float *x, const float *scale, const float *shift, float *out, long long n, long long width,
+                   cudaStream_t stream) {
+    if (n > 0) affine_relu<<<1, 1, 0, stream>>>(x, scale, shift, out, n, width);
+    return cudaGetLastError();
+}
+"""
+kernels = load_cuda(CUDA_SOURCE)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+        self.shift = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        launch(kernels.run, x, self.scale, self.shift, out, x.numel(), x.shape[-1])
+        return out

@@ -1,0 +1,11 @@
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x[x > 0].sum()
+
+
+def get_inputs():
+    return [torch.randn(8, 32)]

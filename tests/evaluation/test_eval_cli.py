@@ -1,0 +1,177 @@
+"""The commands of `cudaperf eval` in the test's own process, with a verifier whose verdicts the candidates tell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudaperf_agent.cli import compose
+from cudaperf_agent.cli.main import main
+from training.evaluation.plan import Plans
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+from told_verifier import ToldVerifier, answer
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+class Verifier(ToldVerifier):
+    """With turns, as the real one."""
+
+    def __init__(self, *, gpu: bool) -> None:
+        import asyncio
+
+        super().__init__(gpu=gpu)
+        self.place.running = asyncio.Semaphore(2)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(compose, "make_verifier", lambda seed: Verifier(gpu=True))
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = main(["eval", *map(str, arguments)])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.out + captured.err
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def suite(tmp_path: Path, c_cases: Path) -> Path:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / "saxpy.c").write_text((c_cases / "saxpy.c").read_text())
+    return folder
+
+
+def script(tmp_path: Path, *answers: str) -> str:
+    path = tmp_path / f"script{len(list(tmp_path.glob('script*')))}.jsonl"
+    path.write_text("".join(json.dumps(a) + "\n" for a in answers))
+    return f"scripted:{path}"
+
+
+def test_run_report_compare(cli: Run, suite: Path, tmp_path: Path) -> None:
+    good = script(tmp_path, answer("wrong", number=1), answer("correct", number=2))
+    bad = script(tmp_path, answer("correct", hidden="wrong", number=1))
+    code, out, err = cli(
+        "run", "--suite", suite, "--policy", good, "--n", 2, "--turns", 2, "--seeds", 1, "--out", "good"
+    )
+    assert code == 0, err
+    assert "12.5×" in out  # against gcc -O3, as the verifier tells
+    assert "[1/1] one/saxpy: 2 of 2 trajectories correct" in err
+    assert cli("run", "--suite", suite, "--policy", bad, "--n", 2, "--turns", 2, "--seeds", 1, "--out", "bad")[0] == 0
+    code, out, _ = cli("compare", "good", "bad", "--json")
+    assert code == 0
+    told = json.loads(out)
+    shares = {s["name"]: s for s in told["groups"][0]["shares"]}
+    assert (shares["pass@1"]["first"], shares["pass@1"]["second"]) == (1.0, 0.0)
+    page = tmp_path / "both.html"
+    code, out, err = cli("report", "good", "bad", "--html", page)
+    assert (code, out) == (0, "")
+    assert "Side by side" in page.read_text()
+
+
+def test_a_written_evaluation_is_reported_as_the_stored_one(cli: Run, suite: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    cli("run", "--suite", suite, "--policy", policy, "--n", 2, "--turns", 1, "--seeds", 1, "--out", "e")
+    _, stored, _ = cli("report", "e", "--json")
+    file = tmp_path / "e.json"
+    file.write_text(stored)
+    assert cli("report", file, "--json")[1] == stored
+    assert cli("report", file)[1] == cli("report", "e")[1]
+    assert cli("compare", file, "e", "--markdown", tmp_path / "c.md")[0] == 0
+    assert (tmp_path / "c.md").read_text().startswith("# e against e")
+
+
+def test_variants_take_one_trajectory_and_say_why(cli: Run, suite: Path) -> None:
+    code, out, err = cli("run", "--suite", suite, "--policy", "variants", "--turns", 1)
+    assert code == 0, err
+    plan = Plans().load("one-variants")
+    assert plan is not None
+    assert (plan.settings.n, plan.settings.seeds) == (1, 1)
+    assert "deterministic: one trajectory says all" in out
+    code, out, _ = cli("run", "--suite", suite, "--policy", "variants", "--turns", 1, "--n", 3, "--out", "three")
+    assert "not independent draws" in out
+
+
+def test_other_settings_under_one_name_are_refused(cli: Run, suite: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    run = ("run", "--suite", suite, "--policy", policy, "--turns", 1, "--seeds", 1, "--out", "e")
+    assert cli(*run, "--n", 1)[0] == 0
+    code, _, err = cli(*run, "--n", 2)
+    assert code == 2
+    assert "e was begun with n 1, not 2" in err
+    assert "--out e-2" in err
+
+
+def test_a_kernelbench_folder_is_run_and_reported_by_levels(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All twenty files through the graph; that modules are verified for real is tested with the verifier."""
+
+    async def as_it_is(task: Any, verifier: Any) -> Any:
+        return task
+
+    monkeypatch.setattr(compose, "prepared", as_it_is)
+    folder = Path(__file__).parents[1] / "cases" / "kernelbench"
+    code = "```python\n# {} {}\nimport torch\nclass ModelNew(torch.nn.Module):\n    pass\n```\n"
+    policy = script(tmp_path, code.format("wrong", "wrong"), code.format("correct", "correct"))
+    run = ("run", "--suite", folder, "--policy", policy, "--n", 1, "--turns", 2, "--seeds", 1, "--out", "kb")
+    code_, out, err = cli(*run, "--json")
+    assert code_ == 0, err
+    told = json.loads(out)
+    assert {g: e["tasks"] for g, e in told["estimates"].items()} == {"level1": 16, "level2": 4}
+    assert {e["pass_at"]["1"]["value"] for e in told["estimates"].values()} == {1.0}
+    text = cli("report", "kb")[1]
+    assert "level1: 16 tasks" in text
+    assert "level2: 4 tasks" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("report", "nothing"), "there is no evaluation `nothing`"),
+        (("report", "nothing.json"), "cannot be read"),
+        (("compare", "a", "b"), "there is no evaluation `a`"),
+        (("run", "--suite", "nowhere", "--policy", "variants"), "there is no suite `nowhere`"),
+        (("run", "--suite", "handed", "--policy", "nobody"), "there is no policy `nobody`"),
+        (("run", "--suite", "handed", "--policy", "variants", "--turns", "9"), "turns"),
+        (("run", "--suite", "handed", "--policy", "variants", "--out", "../x"), "no name of an evaluation"),
+        (("run", "--suite", "handed", "--policy", "variants", "--tasks-at-once", "0"), "no task could be at work"),
+    ],
+)
+def test_what_cannot_be_done_is_one_message(cli: Run, arguments: tuple[str, ...], told: str) -> None:
+    code, out, err = cli(*arguments)
+    assert code == 2
+    assert out == ""
+    assert told in err
+    code, out, _ = cli(*arguments, "--json")
+    assert code == 2
+    error: Any = json.loads(out)["error"]
+    assert told in error["message"]
+    assert error["hint"]
+
+
+def test_a_file_that_is_no_evaluation_is_refused(cli: Run, tmp_path: Path) -> None:
+    for text in ("{}", "[]", '{"evaluation": {"format": 99}}', "{"):
+        (tmp_path / "x.json").write_text(text)
+        code, _, err = cli("report", tmp_path / "x.json")
+        assert code == 2
+        assert "it holds no evaluation" in err
+
+
+def test_the_results_in_the_documentation_are_those_of_the_stored_facts(cli: Run, tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    files = sorted((root / "benchmarks" / "results").glob("*.json"))
+    assert files
+    made = tmp_path / "results.md"
+    assert cli("report", *files, "--markdown", made)[0] == 0
+    command = "cudaperf eval report benchmarks/results/*.json --markdown docs/results.md"
+    assert made.read_text() == (root / "docs" / "results.md").read_text(), command

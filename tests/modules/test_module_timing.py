@@ -1,0 +1,63 @@
+"""The exchange that times modules, tried on the CPU: kernels apart, all of it is what a GPU sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from module_bench import ModuleBench
+
+from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.cuda.modules.config import MODULES
+from cudaperf_agent.cuda.modules.runs import Kernels
+from cudaperf_agent.cuda.modules.timing import EAGER, TimingPlace, make_baselines, measured_module
+from cudaperf_agent.cuda.verdict import Status, Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+# The machine that runs tests is busy, so the clocks may differ by more than when something is measured.
+CONFIG = replace(MODULES, timed=4, warmups=2, contents_bytes=1 << 24, compiled=False, slack=50.0, slack_seconds=1.0)
+HONEST = """import torch
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, temperature):
+        super().__init__()
+        self.temperature = temperature
+
+    def forward(self, scores, mask):
+        return (torch.softmax(scores / self.temperature, -1) * mask).sum(-1)
+"""
+ALL = "return (torch.softmax(scores / self.temperature, -1) * mask).sum(-1)"
+
+
+def plain(text: str) -> ModuleFile:
+    """A candidate without kernels, which no verdict would pass; only its times are wanted here."""
+    return ModuleFile(text, text, "light", ())
+
+
+async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, torch_cases: Path) -> None:
+    task = await module_bench.described(torch_cases / "row_softmax_scale.py")
+    place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
+    known = await make_baselines(task, place, CONFIG)
+    assert len(known.timings[EAGER].samples) == CONFIG.timed
+    assert known.flags["matmul_allow_tf32"] is False
+    right = Verdict(Status.CORRECT)
+
+    async def measured(text: str) -> Verdict:
+        return await measured_module(task, plain(text), Kernels({}), right, known, place, CONFIG)
+
+    verdict = await measured(HONEST)
+    assert verdict.correct, verdict.message
+    assert verdict.measured
+    assert [s.baseline for s in verdict.speedups] == [EAGER]
+    assert verdict.timings[0].case == "2048×1024, 2048×1024"
+    assert verdict.timings[0].cold is not None
+
+    wrong = await measured(HONEST.replace(ALL, f"out = {ALL[7:]}\n        out[1999:] = 0\n        return out"))
+    assert wrong.status is Status.WRONG
+    assert "at the timed size" in wrong.message
+    assert not wrong.measured
+
+    crash = await measured(HONEST.replace(ALL, "raise ValueError('no')"))
+    assert crash.status is Status.CRASH
+    assert "ValueError" in crash.message

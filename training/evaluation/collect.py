@@ -1,0 +1,148 @@
+"""From the store to the facts of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+
+from cudaperf_agent.cuda.verdict import Verdict
+from cudaperf_agent.store.records import RunStatus, StoredAttempt, Trajectory
+from cudaperf_agent.store.repository import Store
+from graph.selection import seconds
+from training.evaluation.drive import HAND, ORIGIN
+from training.evaluation.facts import Evaluation, Outcome, TaskFacts, TurnFacts
+from training.evaluation.plan import Plan
+
+
+def collect(store: Store, plan: Plan) -> Evaluation:
+    """The facts as far as the evaluation got: a task counts once all its trajectories have ended."""
+    known = frozenset(run.id for run in store.list_runs(None, origin=ORIGIN))
+    tasks, verdicts = [], []
+    for key, entry in plan.tasks.items():
+        found = [_run(store, plan.run_id(key, seed), seed, known) for seed in range(plan.settings.seeds)]
+        hand = _run(store, plan.run_id(key, HAND), 0, known) if entry["hand"] else None
+        whole = all(f is not None and len(f.outcomes) == plan.settings.n for f in found)
+        whole = whole and (not entry["hand"] or (hand is not None and len(hand.outcomes) == 1))
+        given = entry.get("given") or {}
+        outcomes = tuple(_with_given(o, given) for f in found if f is not None for o in f.outcomes) if whole else ()
+        verdicts += [v for f in found if whole and f is not None for v in f.verdicts]
+        tasks.append(
+            TaskFacts(
+                key,
+                entry["group"],
+                entry["family"],
+                entry.get("task", ""),
+                entry.get("refused", ""),
+                outcomes,
+                _with_given(hand.outcomes[0], given, HAND) if whole and hand is not None else None,
+                entry["facts"],
+            )
+        )
+    settings = plan.settings
+    return Evaluation(
+        name=plan.name,
+        suite=settings.suite,
+        policy=plan.policy,
+        backend=plan.backend,
+        n=settings.n,
+        turns=settings.turns,
+        seeds=settings.seeds,
+        tasks=tuple(tasks),
+        device=next((v.device for v in verdicts if v.device), ""),
+        versions=_versions(verdicts),
+        notes=plan.notes,
+    )
+
+
+def _with_given(found: Outcome, given: Mapping[str, Any], name: str = "") -> Outcome:
+    """With how it did on the benchmark's own cases."""
+    key = f"{name or found.seed}/{found.number}"
+    if key not in given:
+        return found
+    return replace(found, given=given[key] is not None and given[key]["status"] == "correct")
+
+
+class _Run:
+    def __init__(self, outcomes: tuple[Outcome, ...], verdicts: Sequence[Verdict]) -> None:
+        self.outcomes = outcomes
+        self.verdicts = verdicts
+
+
+def _run(store: Store, run_id: str, seed: int, known: frozenset[str]) -> _Run | None:
+    if run_id not in known:
+        return None
+    attempts: dict[int, list[StoredAttempt]] = {}
+    for attempt in store.attempts(run_id):
+        attempts.setdefault(attempt.trajectory, []).append(attempt)
+    ended = [t for t in store.trajectories(run_id) if t.status.final or t.status is RunStatus.ERROR]
+    outcomes = tuple(outcome(t, attempts.get(t.number, []), seed) for t in ended)
+    verdicts = [v for made in attempts.values() for a in made for v in (a.hidden_verdict, a.verdict) if v is not None]
+    return _Run(outcomes, verdicts)
+
+
+def outcome(trajectory: Trajectory, attempts: Sequence[StoredAttempt], seed: int) -> Outcome:
+    """What a trajectory came to by the rule of evaluation: a best that fails the hidden tests is a failure."""
+    by_turn = {a.turn: a for a in attempts}
+    chosen = by_turn.get(trajectory.first_choice) if trajectory.first_choice is not None else None
+    hidden = chosen.hidden_verdict if chosen is not None else None
+    correct = hidden is not None and trajectory.best_turn == trajectory.first_choice and hidden.correct
+    reason, detail = ("", "") if correct else _reason(trajectory, attempts, hidden)
+    timed = hidden if correct and hidden is not None else None
+    device = (timed.timing("device") or timed.timing("end_to_end")) if timed is not None else None
+    return Outcome(
+        seed=seed,
+        number=trajectory.number,
+        correct=correct,
+        reason=reason,
+        detail=" ".join(detail.split())[:300],
+        end=trajectory.reason.partition(":")[0][:80] if trajectory.status is not RunStatus.ERROR else "error",
+        seconds=seconds(timed) if timed is not None else None,
+        cold=device.cold if device is not None else None,
+        speedups=_speedups(timed),
+        cases=hidden.total if hidden is not None else 0,
+        turns=tuple(_turn(a) for a in attempts),
+    )
+
+
+def _reason(trajectory: Trajectory, attempts: Sequence[StoredAttempt], hidden: Verdict | None) -> tuple[str, str]:
+    if trajectory.status is RunStatus.ERROR:
+        return "error", trajectory.reason
+    if hidden is not None and not hidden.correct:
+        return f"hidden {hidden.status.value}", hidden.message
+    judged = [a.verdict for a in attempts if a.verdict is not None]
+    if judged:
+        return judged[-1].status.value, judged[-1].message
+    return "declined", trajectory.reason.removeprefix("declined: ")
+
+
+def _turn(attempt: StoredAttempt) -> TurnFacts:
+    verdict = attempt.verdict
+    timed = verdict if verdict is not None and verdict.correct else None
+    status = verdict.status.value if verdict is not None else attempt.status
+    taken = seconds(timed) if timed is not None else None
+    return TurnFacts(status, taken, _speedups(timed), attempt.strategy)
+
+
+def _speedups(verdict: Verdict | None) -> dict[str, float]:
+    """By baseline; the geometric mean where several sizes were timed."""
+    if verdict is None or not verdict.measured:
+        return {}
+    found: dict[str, list[float]] = {}
+    for speedup in verdict.speedups:
+        if speedup.value > 0:
+            found.setdefault(speedup.baseline, []).append(log(speedup.value))
+    return {baseline: exp(sum(logs) / len(logs)) for baseline, logs in found.items()}
+
+
+def _versions(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        for name, version in _pairs(verdict.versions):
+            found.setdefault(name, set()).add(version)
+    return {name: " and ".join(sorted(found[name])) for name in sorted(found)}
+
+
+def _pairs(versions: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, str(version)) for name, version in versions.items()]
