@@ -6,6 +6,8 @@ import importlib.util
 import io
 import json
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from cli_process import Cli
 from told_verifier import ToldVerifier, answer
 
 from cudaperf_agent.cli import compose
+from cudaperf_agent.policies.openai import OpenAIPolicy
 from tests.policies.chat_server import serving
 
 EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
@@ -81,6 +84,49 @@ def test_speed_is_told_on_gpu(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     assert "12.50 times as fast as gcc -O3 (95 %: 12.00 to 13.00)" in done.out
     assert "NVIDIA H200" in done.out
     assert "end_to_end 9 ms" in done.out
+
+
+class OneDevice(ToldVerifier):
+    """On a GPU that a model of this machine asks for before it generates."""
+
+    def __init__(self) -> None:
+        super().__init__(gpu=True)
+        self.turns = 0
+        self.busy = False
+        self.place.alone = self.alone
+
+    @asynccontextmanager
+    async def alone(self, *, cpu: bool = True) -> AsyncIterator[None]:
+        assert not cpu, "compilers may work while a model generates"
+        self.turns += 1
+        self.busy = True
+        yield
+        self.busy = False
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "elsewhere"])
+def test_a_model_on_the_gpu_generates_in_turns_with_timing(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    device = OneDevice()
+    monkeypatch.setattr(compose, "make_verifier", lambda seed: device)
+    if host == "elsewhere":
+        monkeypatch.setattr(compose, "may_generate_here", lambda policy, endpoint: False)
+    held: list[bool] = []
+    propose = OpenAIPolicy.propose
+
+    async def watched(self: OpenAIPolicy, request: Any) -> Any:
+        held.append(device.busy)
+        return await propose(self, request)
+
+    monkeypatch.setattr(OpenAIPolicy, "propose", watched)
+    with serving(answer("correct")) as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        done = cli("translate", saxpy, "--policy", "openai", "--trajectories", "2", "--out", tmp_path, "--turns", "1")
+    assert done.code == 0, done.err
+    here = host == "127.0.0.1"
+    assert held == [here] * 2
+    assert (device.turns > 0) is here
 
 
 def test_standard_input(cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
