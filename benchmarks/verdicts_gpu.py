@@ -14,9 +14,10 @@ import asyncio
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from benchmarks.gpu_study import cheats, shares, spread, throughput
 from benchmarks.gpu_study.record import Record
@@ -27,6 +28,8 @@ from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.cuda.tracer import tracer_library
 from cudaperf_agent.execution.sandbox import detect
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,29 @@ async def _cheats(record: Record, gpu: Gpu | None, _seconds: float) -> None:
 
 
 async def _shares(record: Record, gpu: Gpu | None, _seconds: float) -> None:
-    await shares.run(record, gpu)
+    await shares.run(record, gpu, [*_early.values()])
+
+
+async def _throughput(record: Record, gpu: Gpu | None, seconds: float) -> None:
+    await throughput.run(record, gpu, seconds, _begun("throughput", throughput.prepare(record, gpu)))
 
 
 async def _spread(record: Record, gpu: Gpu | None, seconds: float) -> None:
-    await spread.run(record, gpu, seconds, MOST_PROCESSES if gpu is not None else 3)
+    most = MOST_PROCESSES if gpu is not None else 3
+    await spread.run(record, seconds, most, _begun("spread", spread.prepare(record, gpu)))
+
+
+# What parts need from the processors alone, begun while other parts hold the device.
+_early: dict[str, asyncio.Task[Any]] = {}
+
+
+def _begun(name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """The task that prepares a part: already running, or begun now."""
+    if name in _early:
+        work.close()
+    else:
+        _early[name] = asyncio.create_task(work)
+    return _early[name]
 
 
 MOST_PROCESSES = 100
@@ -81,8 +102,8 @@ PARTS: dict[str, Part] = {
     "machine": Part(30.0, _machine),
     "cheats": Part(75.0, _cheats, least=20.0),
     "shares": Part(40.0, _shares, least=15.0),
-    "throughput": Part(90.0, throughput.run, least=20.0),
-    "spread": Part(75.0, _spread, least=30.0),
+    "throughput": Part(90.0, _throughput, least=15.0),
+    "spread": Part(75.0, _spread, least=15.0),
 }
 
 
@@ -92,6 +113,10 @@ async def study(record: Record, gpu: Gpu | None, parts: dict[str, float]) -> Non
     building = asyncio.create_task(asyncio.to_thread(_build_emulator))
     building.add_done_callback(lambda t: record.say(f"emulator: {t.exception() or 'built'}"))
     done = {row["name"] for row in record.rows("done")}
+    if "throughput" in parts and "throughput" not in done:
+        _begun("throughput", throughput.prepare(record, gpu))
+    if "spread" in parts and "spread" not in done:
+        _begun("spread", spread.prepare(record, gpu))
     for name, seconds in parts.items():
         if name in done:
             continue

@@ -9,37 +9,44 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.gpu_study.record import Record
+from cudaperf_agent.cuda.baselines import make_contents
+from cudaperf_agent.cuda.building import Built
 from cudaperf_agent.cuda.compile import CompileConfig, compile_cuda
 from cudaperf_agent.cuda.gpu import Gpu
+from cudaperf_agent.cuda.measure import Baselines, measured_verdict
 from cudaperf_agent.cuda.on_gpu import gpu_environment
-from cudaperf_agent.cuda.timing import TIMING
+from cudaperf_agent.cuda.timing import TIMING, Contents
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 from cudaperf_agent.execution.child import Limits, run_child
+from cudaperf_agent.tasks.cases import sized_case
+from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.oracle import Oracle
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
 
+MOST_WAIT = 6.0
 CONFIG = VerifierConfig(
-    timing=replace(
-        TIMING, size_bytes=160 << 20, contents=3, contents_bytes=320 << 20, fewest_contents=2, reference_seconds=0.3
-    ),
-    reference_samples=3,
-    also_emulate=False,
-    tasks_at_hand=3,
+    timing=replace(TIMING, contents=2, contents_bytes=512 << 20, fewest_contents=2, samples=15), also_emulate=False
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A C function, its CUDA, and how the hand timing calls it: sizes by name, and the floats of each buffer."""
+    """A C function, its CUDA, and how the hand timing calls it: sizes by name, and the floats of each buffer.
+
+    Where the memory's rate is asked for, the buffers are larger than the L2.
+    """
 
     name: str
     c: str
     cuda: str
-    sizes: tuple[str, ...]
+    sizes: dict[str, int]
     buffers: tuple[str, ...]
     call: str
 
@@ -63,7 +70,7 @@ extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream
     return cudaGetLastError();
 }
 """,
-        ("n",),
+        {"n": 12 << 20},
         ("(size_t)n", "(size_t)n"),
         "saxpy_device(n, 0.7f, b[0], b[1], 0)",
     ),
@@ -94,7 +101,7 @@ extern "C" int stencil_device(int h, int w, const float *in, float *out, cudaStr
     return cudaGetLastError();
 }
 """,
-        ("h", "w"),
+        {"h": 3584, "w": 3600},
         ("(size_t)h * w", "(size_t)h * w"),
         "stencil_device(h, w, b[0], b[1], 0)",
     ),
@@ -131,7 +138,7 @@ extern "C" int matmul_device(int n, const float *a, const float *b, float *c, cu
     return cudaGetLastError();
 }
 """,
-        ("n",),
+        {"n": 1024},
         ("(size_t)n * n", "(size_t)n * n", "(size_t)n * n"),
         "matmul_device(n, b[0], b[1], b[2], 0)",
     ),
@@ -181,30 +188,39 @@ int main()
 """
 
 
-async def run(record: Record, gpu: Gpu | None) -> None:
-    """All three."""
+async def run(record: Record, gpu: Gpu | None, others: Sequence[asyncio.Task[Any]] = ()) -> None:
+    """All three; nothing is timed before `others` are done, which keep the processors busy."""
     verifier = Verifier(CONFIG, gpu=gpu)
     try:
-        await asyncio.gather(*(compared(record, verifier, gpu, subject) for subject in SUBJECTS))
+        await asyncio.gather(*(compared(record, verifier, gpu, subject, others) for subject in SUBJECTS))
     finally:
         await verifier.aclose()
 
 
-async def compared(record: Record, verifier: Verifier, gpu: Gpu | None, subject: Subject) -> None:
+async def compared(
+    record: Record, verifier: Verifier, gpu: Gpu | None, subject: Subject, others: Sequence[asyncio.Task[Any]]
+) -> None:
     """One row: the verdict's numbers and the hand's."""
     try:
         task = await prepare(load_task(source=subject.c))
-        verdict = await verifier.test(task, subject.cuda)
-        if verdict.correct:
-            verdict = await verifier.measure(task, subject.cuda, verdict)
+        verdict, contents = await asyncio.gather(verifier.test(task, subject.cuda), contents_of(task, subject.sizes))
+        program = await hand_program(verifier, subject, 2 * gpu.l2_bytes) if gpu is not None else None
+        record.say(f"{subject.name}: {verdict.status}, contents are ready")
+        if verdict.correct and gpu is not None:
+            watch, built = await verifier._measuring.stopwatch(), await verifier._build(task, subject.cuda)
+            assert isinstance(built, Built)
+            assert built.compiled.artefact is not None
+            if others:
+                await asyncio.wait(others, timeout=MOST_WAIT)
+            # Without baselines: the machine's share needs none.
+            verdict = await measured_verdict(verdict, built.compiled.artefact, task, contents, watch, Baselines(), gpu)
         row = {"kernel": subject.name, "status": str(verdict.status), "message": verdict.message}
         if gpu is None or not verdict.measured:
             record.add("share", **row)
             return
         case = verdict.timings[0].case
-        sizes = {n: int(v) for n, v in (w.split("=") for w in case.split()) if n in subject.sizes}
         async with verifier.place.alone():
-            by_hand = await hand_seconds(verifier, subject, sizes, 2 * gpu.l2_bytes)
+            by_hand = await hand_seconds(program) if program is not None else 0.0
         profile = verdict.profile
         record.add(
             "share",
@@ -219,7 +235,6 @@ async def compared(record: Record, verifier: Verifier, gpu: Gpu | None, subject:
             share_of_flop_rate=profile.get("share_of_flop_rate"),
             profile={k: v for k, v in profile.items() if k != "ptxas"},
             timings=[{"kind": t.kind, "samples": t.samples, "cold": t.cold, "note": t.note} for t in verdict.timings],
-            speedups=verdict.to_dict()["speedups"],
             clocks=verdict.clocks,
             seconds=verdict.seconds,
         )
@@ -228,17 +243,25 @@ async def compared(record: Record, verifier: Verifier, gpu: Gpu | None, subject:
         record.add("share", kernel=subject.name, status="exception", message=f"{type(error).__name__}: {error}")
 
 
-async def hand_seconds(verifier: Verifier, subject: Subject, sizes: dict[str, int], flush: int) -> float:
-    """Median seconds between two events around the call; 0 if the program fails."""
-    text = hand_text(subject, sizes, flush)
+async def contents_of(task: Task, sizes: dict[str, int]) -> Contents:
+    """Contents of given sizes."""
+    case = await asyncio.to_thread(sized_case, task, sizes, 0)
+    return await make_contents(task, Oracle(task), case, CONFIG.timing)
+
+
+async def hand_program(verifier: Verifier, subject: Subject, flush: int) -> Path | None:
+    """The hand timing, compiled; `None` if it does not compile."""
+    text = hand_text(subject, subject.sizes, flush)
     place = verifier.place
     config = CompileConfig(arch=place.config.compile.arch, flags=("-O3", "-std=c++17"))
-    made = await compile_cuda(place.nvcc, text, "program", config=config)
-    if made.artefact is None:
-        return 0.0
+    return (await compile_cuda(place.nvcc, text, "program", config=config)).artefact
+
+
+async def hand_seconds(program: Path) -> float:
+    """Median seconds between two events around the call; 0 if the program fails."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, **gpu_environment()}
-        child = await run_child([str(made.artefact)], limits=Limits(seconds=30.0), cwd=Path(folder), env=env)
+        child = await run_child([str(program)], limits=Limits(seconds=30.0), cwd=Path(folder), env=env)
     return float(child.stdout or 0) if child.ok else 0.0
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from cudaperf_agent.cuda.timing import TIMING, Contents, Timed, TimedRun
 from cudaperf_agent.tasks.model import Task
 
 BATCH = 15
-RESERVE = 8.0
+# Seconds that a batch is expected to take before one was seen.
+FIRST_BATCH = 8.0
 # Handed file and bytes of all its buffers: calls of some microseconds to some milliseconds on an H200.
 KERNELS = (
     ("saxpy", 64 << 10),
@@ -46,21 +48,37 @@ class Subject:
     contents: Contents
 
 
-async def run(record: Record, gpu: Gpu | None, seconds: float, most: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Kernels with their contents, made by the processors alone."""
+
+    lab: Lab
+    subjects: list[Subject]
+
+
+async def prepare(record: Record, gpu: Gpu | None) -> Prepared:
+    """What needs no device."""
+    lab = Lab(gpu, replace(CONFIG, samples=8) if gpu is None else CONFIG)
+    subjects = [s for s in await asyncio.gather(*(subject(record, lab, *k) for k in KERNELS)) if s is not None]
+    record.say(f"A/A: {len(subjects)} kernels ready")
+    return Prepared(lab, subjects)
+
+
+async def run(record: Record, seconds: float, most: int, preparing: Awaitable[Prepared]) -> None:
     """Time batches until the seconds are over or each kernel has `most` processes, then say what they show."""
-    small = replace(CONFIG, samples=8) if gpu is None else CONFIG
-    lab = Lab(gpu, small)
     ends = record.elapsed + seconds
+    prepared = await preparing
+    subjects, longest = prepared.subjects, FIRST_BATCH
     try:
-        watch = await lab.stopwatch()
-        subjects = [s for s in await asyncio.gather(*(subject(record, lab, *k) for k in KERNELS)) if s is not None]
-        record.say(f"A/A: {len(subjects)} kernels ready")
+        watch = await prepared.lab.stopwatch()
         batch = 0
-        while subjects and record.elapsed < ends - RESERVE and count(record, subjects) < most:
+        while subjects and record.elapsed < ends - longest and count(record, subjects) < most:
+            began = record.elapsed
             await timed_batch(record, watch, subjects, batch)
+            longest = max(record.elapsed - began, 0.8 * longest)
             batch += 1
     finally:
-        await lab.aclose()
+        await prepared.lab.aclose()
     report(record, ("disjoint",))  # the rest takes longer than the device should be held for
 
 

@@ -1,8 +1,8 @@
 """How many verdicts a minute, cold compiles included, over mixed candidates, and where the time goes.
 
-Correctness first, without and with the emulator's checker beside the GPU; then timed verdicts, fully suspicious and
-with trust in our own generator. What is made once per task (its tests, timed contents, baselines) is made before the
-clock starts; a first line of each source makes every compile a cold one.
+Correctness first, then timed verdicts, fully suspicious and with trust in our own generator. What is made once per task
+(its tests, timed contents, baselines) is made before the clock starts, and has rows of its own; a first line of each
+source makes every compile a cold one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ TIMED_TASKS = ("saxpy", "softmax_rows", "rgb_to_gray")
 CANDIDATES = 64
 TIMED = 24
 BROKEN_EVERY = 4
+# Of the seconds that there are.
+SHARES = {"correctness": 0.34, "timed": 0.44, "timed, own": 0.22}
 CONFIG = VerifierConfig(
     timing=replace(TIMING, contents_bytes=192 << 20),
     reference_samples=3,
@@ -48,24 +50,66 @@ class Candidate:
     source: str
 
 
-async def run(record: Record, gpu: Gpu | None, seconds: float) -> None:
-    """All four ways, as far as the seconds allow."""
-    ends = record.elapsed + seconds
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is made once per task, by the processors alone, before the device is needed: it may be made beside others.
+
+    Attributes:
+        tasks: By name.
+        maker: A verifier that made the timed contents and the tests, for others to take them from.
+    """
+
+    tasks: dict[str, Task]
+    maker: Verifier
+
+
+async def prepare(record: Record, gpu: Gpu | None) -> Prepared:
+    """Tests of all tasks, and contents of those that are timed; one row each, with the seconds."""
     tasks = dict(zip(TASKS, await asyncio.gather(*(task_of(name) for name in TASKS)), strict=True))
-    count = CANDIDATES if gpu is not None else 8
-    candidates = mixed(tasks, count)
-    await correctness(record, gpu, "correctness", CONFIG, candidates)
-    checked = replace(CONFIG, also_emulate=True)
+    maker = Verifier(CONFIG, gpu=gpu)
+    clock = time.monotonic
+
+    async def tests(name: str) -> None:
+        started = clock()
+        await maker._suite(tasks[name], False)
+        record.add("preparation", what="tests", task=name, seconds=round(clock() - started, 2))
+
+    async def contents(name: str) -> None:
+        started = clock()
+        made = await maker._measuring.contents(tasks[name])
+        row = {"bytes": made.bytes, "sets": len(made.cases), "case": made.cases[0].name}
+        record.add("preparation", what="timed contents", task=name, seconds=round(clock() - started, 2), **row)
+
+    await asyncio.gather(*(tests(name) for name in TASKS))
+    if gpu is not None:
+        await asyncio.gather(*(contents(name) for name in TIMED_TASKS))
+    return Prepared(tasks, maker)
+
+
+async def run(record: Record, gpu: Gpu | None, seconds: float, preparing: Awaitable[Prepared]) -> None:
+    """All ways, each within its share of the seconds; what is cut short says how far it came."""
+    ends = record.elapsed + seconds
+    prepared = await preparing
+    seconds = ends - record.elapsed
+    tasks = prepared.tasks
     if gpu is None:
-        await correctness(record, gpu, "correctness, emulator too", checked, candidates)
+        few = mixed(tasks, 8)
+        await correctness(record, gpu, "correctness", CONFIG, few, prepared, seconds)
+        await correctness(
+            record, gpu, "correctness, emulator too", replace(CONFIG, also_emulate=True), few, prepared, seconds
+        )
         return
+    candidates = mixed(tasks, CANDIDATES)
+    await correctness(record, gpu, "correctness", CONFIG, candidates, prepared, SHARES["correctness"] * seconds)
     timed = mixed({n: tasks[n] for n in TIMED_TASKS}, TIMED, broken=False)
-    before: Verifier | None = None
-    for way, config in (("timed", CONFIG), ("timed, own", replace(CONFIG, trust="own"))):
-        if record.elapsed < ends:
-            before = await measured(record, gpu, way, config, timed, before)
-    if record.elapsed < ends:
-        await correctness(record, gpu, "correctness, emulator too", checked, candidates)
+    before = prepared.maker
+    # Other numbers of processes that start at once, to see what the device makes of them.
+    suspicious = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=4))
+    own = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=14), trust="own")
+    for way, config in (("timed", suspicious), ("timed, own", own)):
+        before = await measured(
+            record, gpu, way, config, timed, before, min(SHARES[way] * seconds, ends - record.elapsed)
+        )
 
 
 def mixed(tasks: dict[str, Task], count: int, *, broken: bool = True) -> list[Candidate]:
@@ -92,18 +136,36 @@ def cold(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 async def correctness(
-    record: Record, gpu: Gpu | None, way: str, config: VerifierConfig, candidates: Sequence[Candidate]
+    record: Record,
+    gpu: Gpu | None,
+    way: str,
+    config: VerifierConfig,
+    candidates: Sequence[Candidate],
+    prepared: Prepared,
+    seconds: float,
 ) -> None:
     """Visible cases of all candidates at once."""
     verifier = Verifier(config, gpu=gpu)
+    verifier._suites = prepared.maker._suites
+    ends = record.elapsed + seconds
     try:
-        for task in {c.task.digest: c.task for c in candidates}.values():
-            await verifier._suite(task, False)
         if gpu is not None:  # a pool that was never asked has nothing ready
-            await (await verifier._standby.take()).discard()
-        await clocked(record, way, cold(candidates), verifier.test)
+            await filled(record, verifier)
+        await clocked(record, way, cold(candidates), verifier.test, ends - record.elapsed)
     finally:
         await verifier.aclose()
+
+
+async def filled(record: Record, verifier: Verifier) -> None:
+    """All waiting processes ready; one row says how long the device takes to start them."""
+    started = record.elapsed
+    await (await verifier._standby.take()).discard()
+    first = record.elapsed - started
+    await asyncio.wait(verifier._standby._ready, timeout=20.0)
+    processes, config = len(verifier._standby._ready) + 1, verifier.place.config.standby
+    seconds = record.elapsed - started
+    record.add("standby", processes=processes, at_once=config.starting, first_seconds=first, seconds=seconds)
+    record.say(f"{processes} processes are ready after {seconds:.1f} s, the first after {first:.1f} s")
 
 
 async def measured(
@@ -112,54 +174,72 @@ async def measured(
     way: str,
     config: VerifierConfig,
     candidates: Sequence[Candidate],
-    before: Verifier | None,
+    before: Verifier,
+    seconds: float,
 ) -> Verifier:
     """Tests and times; what is made once per task is made by a candidate that does not count, or was made `before`."""
     verifier = Verifier(config, gpu=gpu)
-    if before is not None:
-        verifier._suites = before._suites
-        verifier._measuring._contents = before._measuring._contents
-        verifier._measuring._baselines = before._measuring._baselines
+    verifier._suites = before._suites
+    verifier._measuring._contents = before._measuring._contents
+    verifier._measuring._baselines = before._measuring._baselines
+    ends = record.elapsed + seconds
 
     async def judged(task: Task, source: str) -> Verdict:
         return await verifier.measure(task, source, await verifier.test(task, source))
 
+    async def first(candidate: Candidate) -> None:
+        verdict = await judged(candidate.task, f"// first\n{candidate.source}")
+        waited = round(verdict.seconds.get("baselines", 0.0), 2)
+        record.add("preparation", what=f"baselines, {way}", task=candidate.task.name, seconds=waited)
+
     try:
-        started = record.elapsed
-        firsts = {c.task.digest: c for c in candidates}.values()
-        await asyncio.gather(*(judged(c.task, f"// first\n{c.source}") for c in firsts))
-        record.say(f"{way}: contents and baselines of {len(firsts)} tasks took {record.elapsed - started:.1f} s")
-        await clocked(record, way, cold(candidates), judged)
+        await filled(record, verifier)
+        firsts = {c.task.digest: c for c in reversed(candidates)}.values()
+        await asyncio.wait_for(asyncio.gather(*(first(c) for c in firsts)), max(1.0, ends - record.elapsed))
+        record.say(f"{way}: baselines of {len(firsts)} tasks took {seconds - (ends - record.elapsed):.1f} s")
+        await clocked(record, way, cold(candidates), judged, ends - record.elapsed)
+    except TimeoutError:
+        record.say(f"{way}: no time was left after what is made once per task")
     finally:
         await verifier.aclose()
     return verifier
 
 
-async def clocked(record: Record, way: str, candidates: Sequence[Candidate], judge: Judge) -> None:
+async def clocked(record: Record, way: str, candidates: Sequence[Candidate], judge: Judge, seconds: float) -> None:
     """One row: verdicts a minute, statuses, and seconds by phase summed over candidates."""
     started = time.monotonic()
-    ended: list[float] = []
+    ended: list[tuple[float, Verdict]] = []
 
-    async def one(candidate: Candidate) -> Verdict:
+    async def one(candidate: Candidate) -> None:
         verdict = await judge(candidate.task, candidate.source)
-        ended.append(time.monotonic() - started)
-        return verdict
+        ended.append((time.monotonic() - started, verdict))
 
-    verdicts = await asyncio.gather(*(one(c) for c in candidates))
-    wall = time.monotonic() - started
+    jobs = [asyncio.create_task(one(c)) for c in candidates]
+    try:
+        done, _ = await asyncio.wait(jobs, timeout=max(1.0, seconds))
+    finally:
+        for job in jobs:
+            job.cancel()
+    wall = ended[-1][0] if ended else seconds
     phases: Counter[str] = Counter()
-    for verdict in verdicts:
+    for _, verdict in ended:
         phases.update(verdict.seconds)
-    record.add(
-        "throughput",
-        way=way,
-        candidates=len(candidates),
-        wall_seconds=wall,
-        per_minute=60 * len(candidates) / wall,
-        statuses=dict(Counter(str(v.status) for v in verdicts)),
-        phase_seconds={k: round(v, 2) for k, v in phases.items()},
-        ended=[round(e, 2) for e in sorted(ended)],
-        buffer_bytes=sorted({v.profile.get("timed_bytes", 0) for v in verdicts}),
-        messages=sorted({v.message[:120] for v in verdicts if not v.correct})[:12],
-    )
-    record.say(f"{way}: {60 * len(candidates) / wall:.0f} a minute")
+        for clocks in verdict.clocks.values():
+            if isinstance(clocks, dict):
+                phases.update({k: v for k, v in clocks.items() if k in ("stage_seconds", "calls_seconds")})
+    row = {
+        "way": way,
+        "candidates": len(candidates),
+        "judged": len(ended),
+        "wall_seconds": wall,
+        "per_minute": 60 * len(ended) / wall,
+        "statuses": dict(Counter(str(v.status) for _, v in ended)),
+        "exceptions": [repr(j.exception())[:300] for j in done if not j.cancelled() and j.exception()][:3],
+        "phase_seconds": {k: round(v, 2) for k, v in phases.items()},
+        "ended": [round(e, 2) for e, _ in ended],
+        "buffer_bytes": sorted({v.profile.get("timed_bytes", 0) for _, v in ended}),
+        "clocks": [v.clocks.get("device", {}) for _, v in ended][:8],
+        "messages": sorted({v.message[:120] for _, v in ended if not v.correct})[:12],
+    }
+    record.add("throughput", **row)
+    record.say(f"{way}: {len(ended)} of {len(candidates)} in {wall:.1f} s, {60 * len(ended) / wall:.0f} a minute")

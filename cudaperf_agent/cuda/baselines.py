@@ -11,7 +11,8 @@ from cudaperf_agent.cuda.timing import Contents, TimingConfig
 from cudaperf_agent.cuda.verdict import Timing
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.child import Limits
-from cudaperf_agent.execution.native import NativeRun, Wrap, call_native
+from cudaperf_agent.execution.native import Argument, NativeRun, Wrap, call_native
+from cudaperf_agent.tasks.bounds import bounds_of
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
@@ -85,7 +86,8 @@ async def make_contents(task: Task, oracle: Oracle, case: Case, config: TimingCo
         async with turns:
             return (await oracle.expected([content]))[0]
 
-    return Contents(named, tuple(await asyncio.gather(*(expect(content) for content in named))))
+    expected = tuple(await asyncio.gather(*(expect(content) for content in named)))
+    return Contents(named, expected, tuple(await asyncio.to_thread(lambda: [bounds_of(e) for e in expected])))
 
 
 async def time_reference(
@@ -103,11 +105,16 @@ async def time_reference(
 async def _run(task: Task, baseline: Baseline, cases: Sequence[Case], seconds: float, wrap: Wrap | None) -> NativeRun:
     return await call_native(
         baseline.library,
-        [native_arguments(task, case) for case in cases],
+        [_timed_only(native_arguments(task, case)) for case in cases],
         limits=Limits(seconds=max(30.0, seconds), memory=16 << 30, file_bytes=16 << 30),
         env={"OMP_NUM_THREADS": str(baseline.threads)},
         wrap=wrap,
     )
+
+
+def _timed_only(arguments: list[Argument]) -> list[Argument]:
+    """The same, with nothing sent back: hundreds of megabytes that nobody looks at."""
+    return [replace(argument, returned=False) for argument in arguments]
 
 
 def _bytes(case: Case) -> int:

@@ -51,7 +51,7 @@ class GrowthRule:
         elements: A case needs this many elements in its largest buffer to be judged by.
         fixed: Threads of one launch that are enough for a task whose sizes are all constants.
         probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
-        probe_elements: Most elements of the largest buffer of a probe.
+        probe_elements: Most elements of the largest buffer of a probe; 2,500 rows of a square matrix fit.
         idle_share: A kernel that never has 1/`idle_share` of the threads of the widest launch of all may be idle.
         probe_seconds: Time of all probes together; what did not come back by then is not judged.
         idle_probes: Probes at most on which a kernel that looks idle is tried again.
@@ -61,7 +61,7 @@ class GrowthRule:
     elements: int = 512
     fixed: int = 32
     probes: tuple[int, ...] = (300, 600, 1100, 2500, 10_000, 65_536)
-    probe_elements: int = 1 << 21
+    probe_elements: int = 1 << 23
     idle_share: int = 8
     probe_seconds: float = 3.0
     idle_probes: int = 4

@@ -74,7 +74,11 @@ class Stopwatch:
         The processes of all kinds start side by side, and are timed one at a time. Where several processes are asked
         for, the samples of one kind are those of all of them, in order.
         """
-        runs = [self.run(library, kind, task, contents) for kind in kinds for _ in range(self.config.processes)]
+        runs = [
+            self.sampling(kind, kinds).run(library, kind, task, contents)
+            for kind in kinds
+            for _ in range(self.config.processes)
+        ]
         try:
             await asyncio.gather(*(self._staged(run) for run in runs))
             found: list[Timed] = []
@@ -83,7 +87,7 @@ class Stopwatch:
                 for run in mine:
                     async with self.turn(cpu=kind == "end_to_end"):
                         timed = await asyncio.to_thread(run.calls)
-                    timed = await asyncio.to_thread(run.checker.checked, timed)
+                    timed = run.with_phases(await asyncio.to_thread(run.checker.checked, timed))
                     runs_of_kind.append(timed)
                     if timed.timing is None:
                         return [*found, timed]
@@ -91,6 +95,13 @@ class Stopwatch:
             return found
         finally:
             await asyncio.to_thread(_close, runs)
+
+    def sampling(self, kind: TimedKind, kinds: Sequence[TimedKind]) -> Stopwatch:
+        """The same with as many samples as `kind` gets beside the others: end-to-end calls take the longest."""
+        if kind == "device" or "device" not in kinds:
+            return self
+        samples = min(self.config.samples, self.config.whole_samples)
+        return replace(self, config=replace(self.config, samples=samples))
 
     async def traced(self, library: Path, kind: TimedKind, task: Task, contents: Contents) -> Trace | None:
         """What the device did in a few calls, in a process of its own; `None` where that cannot be recorded."""

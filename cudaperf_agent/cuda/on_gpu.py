@@ -11,6 +11,7 @@ import numpy as np
 
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
+from cudaperf_agent.cuda.trials import FIRST_POISON, SECOND_POISON, TwoRuns
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import Worker, Wrap, call_native
 from cudaperf_agent.tasks.model import Case, Task
@@ -57,3 +58,24 @@ async def run_on_gpu(
         CaseRun(outputs_by_name(task, outcome.outputs), outcome.seconds, outcome.underrun) for outcome in run.outcomes
     ]
     return CaseRuns(tuple(found), run.fault, run.child)
+
+
+async def run_twice_on_gpu(
+    artefact: Path, task: Task, cases: Sequence[Case], *, limits: Limits, wrap: Wrap | None, worker: Worker | None
+) -> TwoRuns:
+    """Run all cases of a function, and then again in reverse order with other poison, in one child.
+
+    One process for both, since a device makes few contexts a second. What the first run leaves behind cannot help the
+    second: it must already have been right by itself.
+    """
+    forward = [native_arguments(task, case, fill=FIRST_POISON) for case in cases]
+    backward = [native_arguments(task, case, fill=SECOND_POISON) for case in reversed(cases)]
+    run = await call_native(
+        artefact, [*forward, *backward], limits=limits, env=gpu_environment(), wrap=wrap, worker=worker
+    )
+    found = [CaseRun(outputs_by_name(task, o.outputs), o.seconds, o.underrun) for o in run.outcomes]
+    if len(found) < len(cases):
+        return TwoRuns(CaseRuns(tuple(found), run.fault, run.child), CaseRuns((), run.fault, run.child))
+    fine = replace(run.child, returncode=0, timed_out=False, out_of_memory=False)
+    again = CaseRuns(tuple(found[len(cases) :]), run.fault, run.child)
+    return TwoRuns(CaseRuns(tuple(found[: len(cases)]), None, fine), again)

@@ -93,7 +93,7 @@ class OwnTimer:
         timed = run.calls()
         if timed.timing is None or self._closed:
             self._stop()  # whatever it did to the process, the next kernel has another one
-        return _Pending(timed, run.checker)
+        return _Pending(run.with_phases(timed), run.checker)
 
     def _stop(self) -> None:
         if self._run is not None:

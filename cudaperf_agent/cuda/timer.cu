@@ -1,16 +1,16 @@
-// timer LIBRARY device|end_to_end [TRACER]
+// timer LIBRARY device|end_to_end [TRACER] MEMORY
 //
 // Times calls of a candidate on buffers that are ours. It talks to the parent over its standard input and output, which
-// the candidate never sees under those numbers: nothing lies in a file, contents arrive after the library is loaded,
-// and which content comes next is told call by call. Messages (little endian), see timing_process.py:
+// the candidate never sees under those numbers. MEMORY is the number of an open descriptor: contents and outputs lie
+// there, by the rule of shared_area.py; contents only appear after the library is loaded, and which one comes next is
+// told call by call. Messages (little endian), see timing_process.py:
 //   out "L" f64 seconds of loading
-//   in  u32 arguments, u32 sets, u32 poison byte, u64 bytes to flush the L2 with, then per argument u32 kind, u64 bytes,
-//       then per set and argument that is sent: its bytes
+//   in  u32 arguments, u32 sets, u32 poison byte, u64 bytes to flush the L2 with, then per argument u32 kind, u64 bytes
 //   out "S" once everything is staged
 //   in  u32 LOAD, u32 length, path: another library from now on (for code of our own only); out "L" as above
 //   in  u32 set, or END; the call is staged; out "R"; in one byte: go
 //   out "D" i32 status of the call, i32 status of the synchronisation, f64 seconds, f64 CPU seconds of other threads,
-//       i32 index of a read-only argument that changed (-1: none), then the bytes of every written argument; with a
+//       i32 index of a read-only argument that changed (-1: none), once every written argument is in MEMORY; with a
 //       tracer (tracer.cpp) also u64 length and text of what it recorded
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +19,8 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -30,6 +32,7 @@ namespace {
 enum Kind : uint32_t { BUFFER = 1, SENT = 2, RETURNED = 4, SETUP_ONLY = 8 };
 constexpr uint32_t END = 0xFFFFFFFFu, NOTHING = 0xFFFFFFFEu, LOAD = 0xFFFFFFFDu;
 constexpr size_t STEP = 256; // what cudaMalloc aligns to
+constexpr size_t PAGE = 4096;
 
 int in_fd, out_fd;
 
@@ -80,10 +83,32 @@ double seconds_of(clockid_t clock) {
 struct Argument {
   uint32_t kind;
   uint64_t size;
-  std::vector<std::vector<char>> content; // by set
-  std::vector<char *> pristine;           // device copies of it, by set
-  char *room[2];                          // where calls take turns
+  std::vector<char *> content;  // by set
+  std::vector<char *> pristine; // device copies of it, by set
+  char *room[2];                // where calls take turns
+  char *output;                 // where the parent reads what was written
 };
+
+// Sets `*found` where `size` bytes from `now` on are not those from `before` on; both start where cudaMalloc aligns.
+__global__ void differ(const char *now, const char *before, size_t size, int *found) {
+  const unsigned long long *a = reinterpret_cast<const unsigned long long *>(now);
+  const unsigned long long *b = reinterpret_cast<const unsigned long long *>(before);
+  size_t first = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
+  size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
+  for (size_t i = first; i < size / 8; i += step)
+    if (a[i] != b[i]) *found = 1;
+  if (!first)
+    for (size_t i = size / 8 * 8; i < size; i++)
+      if (now[i] != before[i]) *found = 1;
+}
+
+// All of MEMORY, from the descriptor; `kept` writes are seen by the parent.
+char *mapped(int descriptor, size_t size, bool kept) {
+  int way = kept ? MAP_SHARED : MAP_PRIVATE;
+  void *at = mmap(nullptr, size, PROT_READ | PROT_WRITE, way, descriptor, 0);
+  if (at == MAP_FAILED) die("the shared memory cannot be mapped");
+  return static_cast<char *>(at);
+}
 
 char *allocate(size_t size, bool on_device) {
   size_t room = size + 4 * STEP;
@@ -127,7 +152,10 @@ Library load(const char *path, bool on_device) {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 3) die("usage: timer LIBRARY device|end_to_end");
+  if (argc < 4) die("usage: timer LIBRARY device|end_to_end [TRACER] MEMORY");
+  int memory = atoi(argv[argc - 1]);
+  struct stat info;
+  if (fstat(memory, &info)) die("there is no shared memory");
   bool on_device = !strcmp(argv[2], "device");
   in_fd = fcntl(0, F_DUPFD_CLOEXEC, 100);
   out_fd = fcntl(1, F_DUPFD_CLOEXEC, 100);
@@ -141,7 +169,7 @@ int main(int argc, char **argv) {
   using TraceAfter = const char *(*)();
   TraceBefore trace_before = nullptr;
   TraceAfter trace_after = nullptr;
-  if (argc > 3) {
+  if (argc > 4) {
     void *tracer = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
     if (!tracer) die(dlerror());
     TraceStart start = reinterpret_cast<TraceStart>(dlsym(tracer, "cudaperf_trace_start"));
@@ -163,23 +191,39 @@ int main(int argc, char **argv) {
     a.room[0] = allocate(a.size, moved);
     a.room[1] = allocate(a.size, moved);
   }
+  // What the candidate does to contents stays in this process.
+  size_t whole = static_cast<size_t>(info.st_size), offset = 0;
+  char *contents = mapped(memory, whole, false), *outputs = mapped(memory, whole, true);
+  auto next = [&](size_t size) {
+    size_t at = offset;
+    offset += (size + PAGE - 1) / PAGE * PAGE;
+    if (offset > whole) die("the shared memory is too small");
+    return at;
+  };
   for (uint32_t s = 0; s < sets; s++)
     for (Argument &a : arguments) {
       if (!(a.kind & SENT)) continue;
-      a.content.emplace_back(a.size);
-      get(a.content.back().data(), a.size);
+      a.content.push_back(contents + next(a.size));
       if ((a.kind & BUFFER) && on_device && !(a.kind & SETUP_ONLY)) {
         a.pristine.push_back(allocate(a.size, true));
-        check(cudaMemcpy(a.pristine.back(), a.content.back().data(), a.size, cudaMemcpyHostToDevice), "staging");
+        check(cudaMemcpy(a.pristine.back(), a.content.back(), a.size, cudaMemcpyHostToDevice), "staging");
       }
     }
+  for (Argument &a : arguments)
+    if (a.kind & RETURNED) a.output = outputs + next(a.size);
+  // Where it cannot be pinned, copies are slower, and that is all.
+  size_t first = whole;
+  for (Argument &a : arguments)
+    if ((a.kind & RETURNED) && static_cast<size_t>(a.output - outputs) < first) first = static_cast<size_t>(a.output - outputs);
+  if (on_device && first < whole && cudaHostRegister(outputs + first, whole - first, 0) != cudaSuccess) cudaGetLastError();
+  int *differs = reinterpret_cast<int *>(allocate(count * sizeof(int), true));
+  std::vector<int> differing(count);
   // By the driver, where there is one: the emulator has no L2.
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   using Reset = int (*)();
   Reset reset_persisting = driver ? reinterpret_cast<Reset>(dlsym(driver, "cuCtxResetPersistingL2Cache")) : nullptr;
   char *flush = flush_bytes ? allocate(flush_bytes, true) : nullptr;
   std::vector<char *> tables;
-  std::vector<char> back;
   check(cudaDeviceSynchronize(), "staging");
   put("S", 1);
 
@@ -209,10 +253,10 @@ int main(int argc, char **argv) {
       else if (moved)
         check(cudaMemset(at, poison, a.size), "poisoning");
       else if (a.kind & SENT)
-        memcpy(at, a.content[set].data(), a.size);
+        memcpy(at, a.content[set], a.size);
       else
         memset(at, poison, a.size);
-      host[i] = (a.kind & SENT) ? static_cast<void *>(a.content[set].data()) : static_cast<void *>(at);
+      host[i] = (a.kind & SENT) ? static_cast<void *>(a.content[set]) : static_cast<void *>(at);
       passed[i] = at;
     }
     if (candidate.setup) candidate.setup(on_device ? host.data() : passed.data());
@@ -253,29 +297,31 @@ int main(int argc, char **argv) {
     if (status || synchronised) _exit(73); // the context may be gone: the parent starts another process
 
     int32_t changed = -1;
+    if (on_device) check(cudaMemset(differs, 0, count * sizeof(int)), "comparing an input");
     for (uint32_t i = 0; i < count; i++) {
       Argument &a = arguments[i];
       if (!(a.kind & BUFFER) || (a.kind & (RETURNED | SETUP_ONLY))) continue;
-      back.resize(a.size);
       const char *now = static_cast<const char *>(passed[i]);
-      if (on_device) {
-        check(cudaMemcpy(back.data(), now, a.size, cudaMemcpyDeviceToHost), "reading an input back");
-        now = back.data();
-      }
-      if (memcmp(now, a.content[set].data(), a.size)) changed = static_cast<int32_t>(i);
+      if (on_device)
+        differ<<<512, 256>>>(now, a.pristine[set], a.size, differs + i);
+      else if (memcmp(now, a.content[set], a.size))
+        changed = static_cast<int32_t>(i);
     }
-    put_value<int32_t>(changed);
+    if (on_device) {
+      check(cudaMemcpy(differing.data(), differs, count * sizeof(int), cudaMemcpyDeviceToHost), "comparing an input");
+      for (uint32_t i = 0; i < count; i++)
+        if (differing[i]) changed = static_cast<int32_t>(i);
+    }
     for (uint32_t i = 0; i < count; i++) {
       Argument &a = arguments[i];
       if (!(a.kind & RETURNED)) continue;
       const char *now = static_cast<const char *>(passed[i]);
-      if (on_device) {
-        back.resize(a.size);
-        check(cudaMemcpy(back.data(), now, a.size, cudaMemcpyDeviceToHost), "reading an output");
-        now = back.data();
-      }
-      put(now, a.size);
+      if (on_device)
+        check(cudaMemcpy(a.output, now, a.size, cudaMemcpyDeviceToHost), "reading an output");
+      else
+        memcpy(a.output, now, a.size);
     }
+    put_value<int32_t>(changed);
     if (trace_after) {
       put_value<uint64_t>(strlen(traced));
       put(traced, strlen(traced));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -17,6 +17,7 @@ from cudaperf_agent.cuda.timing_process import TimedCall, TimedKind, TimedProces
 from cudaperf_agent.cuda.trace import Trace, make_trace
 from cudaperf_agent.cuda.verdict import Status, Timing
 from cudaperf_agent.execution.native import Wrap
+from cudaperf_agent.tasks.bounds import Bounds, surely_right
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Case, Task, Value
@@ -28,6 +29,7 @@ class TimingConfig:
 
     Attributes:
         samples: Timed calls.
+        whole_samples: Timed end-to-end calls where device times decide; as many as of the C, to which they are held.
         warmups: Calls before them, the same in every way; the first is reported as ``cold``.
         contents: Most content sets of a task and size.
         fewest_contents: And least, however large one is.
@@ -48,6 +50,7 @@ class TimingConfig:
     """
 
     samples: int = 24
+    whole_samples: int = 9
     warmups: int = 3
     contents: int = 24
     fewest_contents: int = 3
@@ -73,10 +76,11 @@ TIMING = TimingConfig()
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Content sets of one size and what each must give."""
+    """Content sets of one size, what each must give, and that as bounds, for a quick look."""
 
     cases: tuple[Case, ...]
     expected: tuple[Expected, ...]
+    bounds: tuple[Bounds, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -200,6 +204,11 @@ class TimedRun:
         finally:
             self.call_seconds = time.perf_counter() - started
 
+    def with_phases(self, timed: Timed) -> Timed:
+        """With the seconds of staging and of all calls, messages and checks included, among its clocks."""
+        phases = {"stage_seconds": self.stage_seconds, "calls_seconds": self.call_seconds}
+        return replace(timed, clocks={**timed.clocks, **phases})
+
     def reload(self, library: Path) -> None:
         """Another candidate in the same process: only for code that is trusted as our own."""
         self.checker = self.checker.anew()
@@ -296,10 +305,13 @@ class Checker:
         """What is wrong with a call as far as can be told at once; outputs seen for the first time are kept."""
         if call.changed is not None:
             return f"it changes its input `{call.changed}`"
-        known = self._first.setdefault(call.content, call.outputs)
-        if known is call.outputs or all(_same_bits(known[n], v) for n, v in call.outputs.items()):
+        known = self._first.get(call.content)
+        if known is None:
+            self._first[call.content] = {name: value.copy() for name, value in call.outputs.items()}
             return None
-        return self._wrong(call.content, call.outputs)
+        if all(_same_bits(known[n], v) for n, v in call.outputs.items()):
+            return None
+        return self._wrong(call.content, {name: value.copy() for name, value in call.outputs.items()})
 
     def checked(self, timed: Timed) -> Timed:
         """`timed`, or what is wrong with an output that was kept. Needs neither the device nor the process."""
@@ -316,6 +328,8 @@ class Checker:
         return Checker(self._task, self._contents)
 
     def _wrong(self, content: int, outputs: dict[str, Value]) -> str | None:
+        if self._contents.bounds and surely_right(self._contents.bounds[content], outputs):
+            return None
         case, wanted = self._contents.cases[content], self._contents.expected[content]
         comparison = compare(self._task, case, wanted, outputs)
         if comparison.ok:

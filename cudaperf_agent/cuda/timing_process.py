@@ -1,12 +1,12 @@
-"""The parent's side of `timer.cu`: one process, contents sent after loading, each call clocked on both sides.
+"""The parent's side of `timer.cu`: one process, contents shown after loading, each call clocked on both sides.
 
-Blocking, for a thread of its own: an event loop's latency would be part of the parent's clock.
+Contents and outputs lie in memory that both processes map (`shared_area`); messages go through pipes. Blocking, for a
+thread of its own: an event loop's latency would be part of the parent's clock.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import resource
 import secrets
@@ -23,16 +23,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal
 
-import numpy as np
-
+from cudaperf_agent.cuda.shared_area import SharedArea, layout_of
 from cudaperf_agent.errors import CudaPerfError
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Case, Task, Value
 
-_BUFFER, _SENT, _RETURNED, _SETUP_ONLY = 1, 2, 4, 8
 _NOTHING, _LOAD = 0xFFFFFFFE, 0xFFFFFFFD
 _CHUNK = 1 << 20
-_PIPE_BYTES = 1 << 20
 _SAID = 4000
 _MOST_TRACE = 64 << 20
 _FILE_BYTES = 64 << 20
@@ -61,7 +58,7 @@ class TimedCall:
         outside: By the parent's clock: the same and the exchange of two messages.
         other_cpu: CPU seconds of other threads of the process meanwhile.
         changed: Name of a read-only buffer that changed.
-        outputs: By name.
+        outputs: By name, as they lie in the shared memory: good until the next call.
     """
 
     content: int
@@ -77,7 +74,7 @@ class TimedProcess:
     """A running timer. Use as a context manager; every method may raise `TimedProcessEnded`.
 
     Args:
-        argv: Timer, library and kind, unwrapped.
+        argv: Timer, library, kind, and perhaps the tracer, unwrapped.
         task: The task.
         contents: Cases of one size: the content sets.
         deadline: Seconds until the whole process is stopped.
@@ -95,6 +92,7 @@ class TimedProcess:
     _process: subprocess.Popen[bytes] | None = None
     _folder: Path | None = None
     _words: IO[bytes] | None = None
+    _area: SharedArea | None = None
     _until: float = 0.0
 
     def __enter__(self) -> TimedProcess:
@@ -107,7 +105,8 @@ class TimedProcess:
             "OMP_NUM_THREADS": "1",
             "LC_ALL": "C",
         }
-        argv = list(self.argv)
+        self._area = SharedArea(layout_of(self.task, self.contents))
+        argv = [*self.argv, str(self._area.descriptor)]
         self._words = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             self.wrap(argv, self._folder) if self.wrap else argv,
@@ -117,16 +116,13 @@ class TimedProcess:
             cwd=self._folder,
             env={**base, **self.env},
             start_new_session=True,
+            pass_fds=(self._area.descriptor,),
             bufsize=0,
         )
         with contextlib.suppress(ProcessLookupError, PermissionError):
             resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         os.set_blocking(self._process.stdin.fileno(), False)
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # less than asked for is only slower
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         return self
 
     def __exit__(
@@ -142,34 +138,20 @@ class TimedProcess:
                     pipe.close()
         if self._words is not None:
             self._words.close()
+        if self._area is not None:
+            self._area.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def stage(self, *, poison: int, flush_bytes: int) -> None:
-        """Wait until the library is loaded, then send the contents."""
+        """Wait until the library is loaded, then show it the contents."""
         self._expect(b"L")
         (self.load_seconds,) = struct.unpack("<d", self._get(8))
-        inputs = list(self.task.inputs())
-        own = {p.name for p in self.task.parameters}
-        kinds, sizes = [], []
-        for parameter in inputs:
-            kind = _BUFFER if parameter.pointer else 0
-            if not parameter.pointer or parameter.read:
-                kind |= _SENT
-            if parameter.pointer and parameter.written:
-                kind |= _RETURNED
-            kinds.append(kind | (0 if parameter.name in own else _SETUP_ONLY))
-            sizes.append(max(self.contents[s].values[parameter.name].nbytes for s in range(len(self.contents))))
-        if self.task.returns:
-            kinds.append(_BUFFER | _RETURNED)
-            sizes.append(self.task.returns.size)
-        self._put(struct.pack("<IIIQ", len(kinds), len(self.contents), poison, flush_bytes))
-        self._put(b"".join(struct.pack("<IQ", k, s) for k, s in zip(kinds, sizes, strict=True)))
-        for case in self.contents:
-            for parameter, kind, size in zip(inputs, kinds, sizes, strict=False):
-                if kind & _SENT:
-                    data = np.ascontiguousarray(case.values[parameter.name])
-                    self._put(data.tobytes().ljust(size, b"\0"))
+        assert self._area is not None
+        layout = self._area.layout
+        self._area.fill(self.contents)
+        self._put(struct.pack("<IIIQ", len(layout.arguments), layout.sets, poison, flush_bytes))
+        self._put(b"".join(struct.pack("<IQ", a.kind, a.size) for a in layout.arguments))
         self._expect(b"S")
 
     def extend(self, seconds: float) -> None:
@@ -199,14 +181,8 @@ class TimedProcess:
                 f"the call returned CUDA error {status or synchronised}", status=status or synchronised
             )
         (index,) = struct.unpack("<i", self._get(4))
-        outputs: dict[str, Value] = {}
-        case = self.contents[content]
-        for parameter in self.task.inputs():
-            if parameter.pointer and parameter.written:
-                value = case.values[parameter.name]
-                outputs[parameter.name] = np.frombuffer(self._get(value.nbytes), value.dtype).reshape(value.shape)
-        if self.task.returns:
-            outputs["return"] = np.frombuffer(self._get(self.task.returns.size), self.task.returns.dtype).reshape(())
+        assert self._area is not None
+        outputs = self._area.outputs(self.contents[content])
         changed = list(self.task.inputs())[index].name if index >= 0 else None
         return TimedCall(content, seconds, outside, other, changed, outputs)
 

@@ -24,8 +24,18 @@ EVERY_KERNEL = "*"
 
 Run = Callable[[Sequence[Case], RunPlan], Awaitable[CaseRuns]]
 """Runs cases by a plan in a child process."""
+RunTwice = Callable[[Sequence[Case]], Awaitable["TwoRuns"]]
+"""Runs cases in one child process, and then again from the last to the first with `SECOND_POISON`."""
 Expect = Callable[[Sequence[Case]], Awaitable[Sequence[Expected]]]
 """What cases must give, by the oracle."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRuns:
+    """Two runs in one process; the cases of `again` are in reverse order."""
+
+    first: CaseRuns
+    again: CaseRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +51,12 @@ async def try_candidate(
     task: Task,
     suite: Suite,
     run: Run,
-    expect: Expect,
+    expect: Expect | None = None,
     *,
     repeat_seconds: float | None,
     suppress: bool,
     counted: bool,
+    run_twice: RunTwice | None = None,
 ) -> Verdict:
     """Judge a candidate over all cases.
 
@@ -53,17 +64,21 @@ async def try_candidate(
         task: The task.
         suite: Its cases.
         run: Runs them.
-        expect: Asked for larger cases, where the suite's are too small to tell.
+        expect: Asked for larger cases, where the suite's are too small to tell; without it none are tried.
         repeat_seconds: The second run takes the cheapest cases up to this sum; `None` leaves it out.
         suppress: Also leave out each kernel in turn (only where the run supports it).
         counted: Launches are counted by the run.
+        run_twice: Where processes are dear: both runs, over all cases, in one of them.
     """
-    first = await run(suite.cases, RunPlan(FIRST_POISON))
+    both = await run_twice(suite.cases) if run_twice is not None and repeat_seconds is not None else None
+    first = both.first if both is not None else await run(suite.cases, RunPlan(FIRST_POISON))
     verdict = judge(task, suite.cases, suite.expected, first)
     if not verdict.correct:
         return verdict
     second = None
-    if repeat_seconds is not None:
+    if both is not None:
+        second = _called_again(task, suite, both.again)
+    elif repeat_seconds is not None:
         second = await _repeated(task, _cheapest(suite, first, repeat_seconds), run)
     if second is not None:
         return replace(second, passed=verdict.passed - max(1, second.total - second.passed), total=verdict.total)
@@ -81,6 +96,14 @@ async def try_candidate(
             message = f"the kernel {_placed(idle)} adds nothing: without it every output is the same; remove it"
             return replace(verdict, status=Status.CHEAT, message=message)
     return verdict
+
+
+def _called_again(task: Task, suite: Suite, again: CaseRuns) -> Verdict | None:
+    """The verdict of the second run in the same process if it differs."""
+    other = judge(task, suite.cases[::-1], suite.expected[::-1], again)
+    if other.correct:
+        return None
+    return replace(other, message=f"right at first, but called again with other memory: {other.message}")
 
 
 async def _repeated(task: Task, suite: Suite, run: Run) -> Verdict | None:
@@ -147,7 +170,7 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     return sorted(found, key=_elements)
 
 
-async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect) -> str | None:
+async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expect: Expect | None) -> str | None:
     """A kernel without which every case still comes out right, `None` if each is needed.
 
     One that never gets wide beside the widest is not asked about: bookkeeping, or the corner of an iteration space,
@@ -165,7 +188,7 @@ async def _idle_kernel(task: Task, suite: Suite, first: CaseRuns, run: Run, expe
         without = await run(cases, RunPlan(SECOND_POISON, suppress=kernel))
         (idle if judge(task, cases, expected, without).correct else needed).append(kernel)
     for kernel in idle:
-        if not await _needed_when_large(task, suite, kernel, needed, run, expect):
+        if expect is None or not await _needed_when_large(task, suite, kernel, needed, run, expect):
             return kernel
     return None
 

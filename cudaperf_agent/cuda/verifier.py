@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Literal
 
@@ -16,12 +17,13 @@ from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
 from cudaperf_agent.cuda.measuring import Measuring
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
-from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu
+from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu, run_twice_on_gpu
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
-from cudaperf_agent.cuda.trials import Suite, try_candidate
+from cudaperf_agent.cuda.trials import Suite, TwoRuns, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import VerifierConfig, Workplace
+from cudaperf_agent.execution.native import Worker
 from cudaperf_agent.execution.sandbox import Sandbox
 from cudaperf_agent.execution.standby import Standby
 from cudaperf_agent.tasks.cases import make_cases
@@ -59,7 +61,7 @@ class Verifier:
         self._measuring = Measuring(self.place, self._build)
         self.modules = ModuleVerifier(self.place)
         self._standby = Standby(
-            self.place.sandbox.for_gpu().wrap, gpu_environment(), self.place.config.standby, self.place.running
+            self.place.sandbox.for_gpu().wrap, gpu_environment(), self.place.config.standby, self.place.starting
         )
 
     @property
@@ -125,7 +127,11 @@ class Verifier:
             profile={**known.profile, "cases": {"hidden": hidden, "seed": self.place.config.seed}},
             backend=self.backend,
             device=self.place.device,
-            seconds={**known.seconds, "test": clock() - started},
+            seconds={
+                **known.seconds,
+                **verdict.seconds,
+                "test": clock() - started - verdict.seconds.get("wait", 0.0),
+            },
         )
         return self._signed(task, source, verdict, suite)
 
@@ -152,27 +158,20 @@ class Verifier:
     async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
         config, artefact = self.place.config, built.compiled.artefact
         assert artefact is not None
+        wrap, limits, function = self.place.sandbox.for_gpu().wrap, config.on_gpu, task.mode == "function"
+
+        waited: list[float] = []
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
-            # Taken before the turn: a worker needs one to start, and a program is one process per case anyway.
-            worker = await self._standby.take() if task.mode == "function" else None
-            try:
-                async with self.place.running:
-                    return await run_on_gpu(
-                        artefact,
-                        task,
-                        cases,
-                        plan,
-                        limits=config.on_gpu,
-                        wrap=self.place.sandbox.for_gpu().wrap,
-                        worker=worker,
-                    )
-            finally:
-                if worker is not None:
-                    await worker.discard()
+            async with self._worker(function, waited) as worker:
+                return await run_on_gpu(artefact, task, cases, plan, limits=limits, wrap=wrap, worker=worker)
+
+        async def run_twice(cases: Sequence[Case]) -> TwoRuns:
+            async with self._worker(function, waited) as worker:
+                return await run_twice_on_gpu(artefact, task, cases, limits=limits, wrap=wrap, worker=worker)
 
         repeat_seconds = None if config.trust == "own" else config.repeat_seconds
-        return await try_candidate(
+        verdict = await try_candidate(
             task,
             suite,
             run,
@@ -180,7 +179,24 @@ class Verifier:
             repeat_seconds=repeat_seconds,
             suppress=False,
             counted=False,
+            run_twice=run_twice if function else None,
         )
+        return replace(verdict, seconds={"wait": sum(waited)})
+
+    @asynccontextmanager
+    async def _worker(self, wanted: bool, waited: list[float]) -> AsyncIterator[Worker | None]:
+        """A turn on the device, with a process that is ready for it if one is `wanted`; adds the seconds till then."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        # Taken before the turn, so that nothing waits in it.
+        worker = await self._standby.take() if wanted else None
+        try:
+            async with self.place.running:
+                waited.append(clock() - started)
+                yield worker
+        finally:
+            if worker is not None:
+                await worker.discard()
 
     async def _suite(self, task: Task, hidden: bool) -> Suite:
         return await self._suites.get(f"{task.digest} {hidden}", lambda: self._make_suite(task, hidden))

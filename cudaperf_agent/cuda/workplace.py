@@ -111,7 +111,11 @@ class Workplace:
         run_jobs = self.config.run_jobs or processors
         self.compiling = asyncio.Semaphore(compile_jobs)
         self.running = asyncio.Semaphore(run_jobs)
-        self._gates = (_Gate(self.running, run_jobs), _Gate(self.compiling, compile_jobs))
+        # Not the turns of those that are ready: they would wait behind all that are about to start.
+        starting = self.config.standby.starting
+        self.starting = asyncio.Semaphore(starting)
+        self._device_gates = (_Gate(self.running, run_jobs), _Gate(self.starting, starting))
+        self._gates = (*self._device_gates, _Gate(self.compiling, compile_jobs))
         self._timing = asyncio.Lock()
         self._waiting = 0
         self._built = 0
@@ -138,12 +142,12 @@ class Workplace:
 
         Turns that are waited for follow each other before anything else starts again, since stopping costs the most.
         """
-        wanted = [*range(len(self._gates) if cpu else 1)]
+        wanted = self._gates if cpu else self._device_gates
         self._waiting += 1
         try:
             async with self._timing:
-                for index in wanted:
-                    await self._gates[index].shut()
+                for gate in wanted:
+                    await gate.shut()
                 yield
         finally:
             self._waiting -= 1

@@ -28,11 +28,13 @@ class StandbyConfig:
 
     Attributes:
         waiting: Processes that are kept ready.
+        starting: Processes that start at once.
         start_seconds: A process that is not ready by then is given up.
         failures: Processes in a row that may fail to start before the pool gives up.
     """
 
     waiting: int = 4
+    starting: int = 8
     start_seconds: float = 30.0
     failures: int = 3
 

@@ -13,7 +13,7 @@ import numpy as np
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import NativeRun, Wrap, call_native
-from cudaperf_agent.tasks.budget import BUDGET, BudgetConfig, Builds, Expected, ExpectedOutput, expect
+from cudaperf_agent.tasks.budget import BUDGET, FEW_BUILDS, BudgetConfig, Builds, Expected, ExpectedOutput, expect
 from cudaperf_agent.tasks.model import Case, Task, Value
 from cudaperf_agent.tasks.reference_build import Build, BuildFailure, build_library, has_fma, require_library
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
@@ -24,6 +24,7 @@ __all__ = ["Expected", "ExpectedOutput", "Oracle"]
 
 ORACLE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=8 << 30)
 BATCH_BYTES = 64 << 20
+_LARGE = 1 << 20
 _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
 _FEW_SAMPLES: tuple[Build, ...] = ()
 _MOVES = 2
@@ -66,7 +67,9 @@ class Oracle:
             InputRefused: The C does not compile, crashes, or does not end on one of them.
             BackendUnavailable: There is no compiler.
         """
-        keys = [case_digest(case) for case in cases]
+        large = _bytes(cases) > _LARGE
+        digests = await asyncio.to_thread(lambda: [*map(case_digest, cases)]) if large else [*map(case_digest, cases)]
+        keys = list(digests)
         fresh = {key: case for key, case in zip(keys, cases, strict=True) if key not in self._known}
         if fresh:
             if self._task.mode == "program":
@@ -93,7 +96,7 @@ class Oracle:
                 hint="Restrict the legal inputs with a `cudaperf:` comment, e.g. `cudaperf: n in 1..1000`.",
             )
         if not has_floats(self._task):
-            return [self._expected(case, out, {}) for case, out in zip(cases, plain, strict=True)]
+            return [self._expected(case, out, {}, self._budget) for case, out in zip(cases, plain, strict=True)]
         builds = [*(_SAMPLES if thorough else _FEW_SAMPLES), *((Build.CONTRACTED,) if has_fma() else ())]
         widening = asyncio.create_task(self._widened(cases, _MOVES if thorough else 1))
         try:
@@ -105,8 +108,10 @@ class Oracle:
         for name, outputs in zip((*builds, *_WIDE), (*sampled, *wide), strict=False):
             for index, output in enumerate(outputs):
                 found[index][name] = output
+        budget = self._budget if thorough else replace(self._budget, neighbours=FEW_BUILDS)
         made = [
-            asyncio.to_thread(self._expected, c, out, other) for c, out, other in zip(cases, plain, found, strict=True)
+            asyncio.to_thread(self._expected, c, out, other, budget)
+            for c, out, other in zip(cases, plain, found, strict=True)
         ]
         return list(await asyncio.gather(*made))
 
@@ -156,7 +161,7 @@ class Oracle:
         calls = [native_arguments(task, case, inputs_back=False) for case in cases]
         return await call_native(library, calls, limits=self._limits, wrap=self._wrap)
 
-    def _expected(self, case: Case, plain: Outputs, other: dict[str, Outputs]) -> Expected:
+    def _expected(self, case: Case, plain: Outputs, other: dict[str, Outputs], budget: BudgetConfig) -> Expected:
         names = [p.name for p in self._task.inputs() if p.pointer and p.written]
         names += ["return"] if self._task.returns else []
 
@@ -177,7 +182,7 @@ class Oracle:
                     directed=many([Build.UPWARD, Build.DOWNWARD], name),
                     moved=many(_WIDE[1:], name),
                 ),
-                self._budget,
+                budget,
             )
             for name in names
         )

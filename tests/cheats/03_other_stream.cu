@@ -1,7 +1,8 @@
 // cheat: 3 queues its work on a stream that nobody waits for
 // task: saxpy
 // expect: correct
-// note: the drop-in waits for the whole device, so the work is done, and is timed
+// gpu: wrong correct
+// note: the drop-in waits for its own stream only, and may copy the result too early; a wait for the device times all
 __global__ void kernel(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,8 @@
 """What a GPU made of the cheats: from results of `benchmarks.verdicts_gpu` to the file that the table reads.
 
-python -m tests.cheats.on_gpu results.jsonl > tests/cheats/gpu.json
+    python -m tests.cheats.on_gpu results.jsonl > tests/cheats/gpu.json
+
+Several files of results may be named; of a cheat that several judged, the last one counts.
 """
 
 from __future__ import annotations
@@ -40,5 +42,5 @@ def told() -> str:
 
 
 if __name__ == "__main__":
-    json.dump(summary(Path(sys.argv[1]).read_text().splitlines()), sys.stdout, indent=1)
+    json.dump(summary([r for name in sys.argv[1:] for r in Path(name).read_text().splitlines()]), sys.stdout, indent=1)
     print()

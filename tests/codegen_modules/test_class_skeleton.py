@@ -17,12 +17,16 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+try:
+    from math import isqrt as root
+except ImportError:
+    root = None
 WIDTH = 4 * 2
 UNUSED = np.zeros(3)
 
 
 def init_scale(n):
-    return math.sqrt(n)
+    return math.sqrt(root(n))
 
 
 def only_forward(x):
@@ -77,6 +81,7 @@ def test_constructor_is_kept_and_forward_is_gone() -> None:
     assert "scale: float" in found.class_text
     assert "# a comment" in found.preamble
     assert "WIDTH = 4 * 2" in found.preamble
+    assert "except ImportError:\n    root = None" in found.preamble
     for gone in ("forward", "numpy", "UNUSED", "functional", "get_inputs", "__future__"):
         assert gone not in whole, gone
     assert found.parameters == ("x", "factor")

@@ -11,6 +11,7 @@ import pytest
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
@@ -20,7 +21,14 @@ CHEATS = Path(__file__).parent.parent / "cheats"
 HONEST = (CHEATS / "00_honest.cu").read_text()
 CONFIG = VerifierConfig(
     timing=replace(
-        TIMING, samples=8, contents=3, fewest_contents=2, size_bytes=1 << 20, contents_bytes=4 << 20, slack_seconds=0.05
+        TIMING,
+        samples=8,
+        whole_samples=5,
+        contents=3,
+        fewest_contents=2,
+        size_bytes=1 << 20,
+        contents_bytes=4 << 20,
+        slack_seconds=0.05,
     ),
     reference_samples=3,
     also_emulate=False,
@@ -51,11 +59,37 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
     assert [str(v.status) for v in verdicts] == ["correct"] * 3 + ["wrong"], [v.message for v in verdicts]
     for verdict in verdicts[:3]:
         assert verdict.measured
-        assert {t.kind for t in verdict.timings} == {"device", "end_to_end", "naive", "reference"}
+        assert [(t.kind, len(t.samples)) for t in verdict.timings] == [
+            ("device", 8),
+            ("end_to_end", 5),
+            ("naive", 8),
+            ("reference", 3),
+        ]
+        assert verdict.clocks["device"]["calls_seconds"] > 0
+        assert set(verdict.seconds) >= {"compile", "wait", "test", "baselines", "time"}
         size = int(verdict.timings[0].case.removeprefix("n="))
         assert verdict.profile["flop"] == 2 * size
         assert verdict.profile["moved_bytes"] == 12 * size
         assert verdict.profile["share_of_copy_bandwidth"] > 0
+
+
+async def test_a_candidate_is_called_again_in_the_same_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = stand_in(CONFIG, tmp_path, monkeypatch)
+    task = await saxpy()
+    cases = len(make_cases(task, hidden=False))
+    tired = HONEST.replace(
+        "    if (n > 0)\n",
+        f"    static int calls;\n    if (++calls > {cases + 1})\n        n /= 2;\n    if (n > 0)\n",
+        1,
+    )
+    assert tired != HONEST
+    try:
+        verdict = await verifier.test(task, tired)
+    finally:
+        await verifier.aclose()
+    assert verdict.status == "wrong", verdict.message
+    assert verdict.message.startswith("right at first, but called again with other memory: y[")
+    assert verdict.passed < verdict.total == cases
 
 
 async def test_own_kernels_share_a_process_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from cudaperf_agent.cli import compose
+from cudaperf_agent.cli.eval import _may_generate_here
 from cudaperf_agent.cli.main import main
+from cudaperf_agent.settings import load_settings
 from training.evaluation.plan import Plans
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
@@ -157,6 +159,24 @@ def test_what_cannot_be_done_is_one_message(cli: Run, arguments: tuple[str, ...]
     error: Any = json.loads(out)["error"]
     assert told in error["message"]
     assert error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "url", "here"),
+    [
+        ("local:/models/x", None, True),
+        ("vllm:x+adapter", None, True),
+        ("ensemble:local:/models/x", None, True),
+        ("openai:x", "http://localhost:8000/v1", True),
+        ("openai:x", "http://127.0.0.1:8000/v1", True),
+        ("openai:x", "https://models.example.org/v1", False),
+        ("variants", "http://localhost:8000/v1", False),
+        ("scripted:/answers", None, False),
+    ],
+)
+def test_who_may_generate_on_this_device(policy: str, url: str | None, here: bool) -> None:
+    settings = load_settings({"endpoint.url": url}, environ={}, files=False).settings
+    assert _may_generate_here(policy, settings) is here
 
 
 def test_a_file_that_is_no_evaluation_is_refused(cli: Run, tmp_path: Path) -> None:

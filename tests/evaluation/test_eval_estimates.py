@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from eval_facts import LIMIT, NAIVE, C, evaluation, example, fails, right, task, turn
 
+from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
+from cudaperf_agent.store.records import RunStatus, StoredAttempt, Trajectory
 from training.evaluation.baselines import FASTEST_C, HAND, kind_of, ordered
+from training.evaluation.collect import outcome, speed_of_light
 from training.evaluation.compare import compare
 from training.evaluation.estimates import EstimateConfig, estimate
 from training.evaluation.facts import Evaluation, Outcome
@@ -148,6 +151,32 @@ def test_baselines_are_known_by_name() -> None:
     assert ordered(names)[:2] == ("gcc -O3 -march=native -fopenmp", C)
     assert ordered([*names, FASTEST_C])[0] == FASTEST_C
     assert FASTEST_C not in ordered([C, FASTEST_C, "naive CUDA"])
+
+
+def test_the_speed_of_light_is_made_from_what_the_device_was_measured_to_do() -> None:
+    profile = {
+        "moved_bytes": 4_000_000, "peak_bytes_per_second": 4e12, "null_call_seconds": 1e-6, "flop": 3e7,
+        "peak_flop_per_second": 3e13,
+    }  # fmt: skip
+    verdict = Verdict(Status.CORRECT, profile=profile)
+    assert speed_of_light(verdict) == pytest.approx(2e-6)  # 1 µs for an empty call, 1 µs for bytes and for arithmetic
+    assert speed_of_light(replace(verdict, profile={**profile, "flop": 9e7})) == pytest.approx(4e-6)
+    assert speed_of_light(replace(verdict, profile={**profile, "flop": None})) == pytest.approx(2e-6)
+    assert speed_of_light(replace(verdict, profile={})) is None
+    timed = replace(
+        verdict,
+        measured=True,
+        timings=(Timing("device", "n=1", (4e-6, 4e-6, 5e-6)),),
+        speedups=(Speedup(C, 10.0, 9.0, 11.0), Speedup(NAIVE, 2.0, 1.9, 2.1)),
+    )
+    record = Trajectory("run", 0, 0, RunStatus.CORRECT, 0.0, first_choice=0, best_turn=0)
+    attempt = StoredAttempt("run", 0, 0, source="x", verdict=timed, hidden_verdict=timed)
+    found = outcome(record, [attempt], 0)
+    assert found.speedups == pytest.approx({C: 10.0, NAIVE: 2.0, LIMIT: 0.5})
+    assert found.turns[0].speedups == found.speedups
+    told = replace(timed, speedups=(*timed.speedups, Speedup(LIMIT, 0.7, 0.6, 0.8)))
+    again = outcome(record, [replace(attempt, hidden_verdict=told)], 0)
+    assert again.speedups[LIMIT] == 0.7
 
 
 def test_comparisons_by_hand() -> None:

@@ -70,6 +70,7 @@ def test_what_does_not_fit_is_no_case(bad: bytes) -> None:
     assert case_of(bad, saxpy()) is None
 
 
+@pytest.mark.slow
 async def test_snippets_are_run_and_judge_a_kernel_by_their_few_elements() -> None:
     verifier = Verifier(gpu=None)
     try:

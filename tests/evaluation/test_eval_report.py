@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 from eval_facts import evaluation, example, fails, right, task, turn
 
@@ -55,6 +56,21 @@ def test_a_page_makes_no_request_and_runs_nothing() -> None:
     assert "svg" in found.tags
     assert not re.search(r"url\(|@import|https?:|//[a-z]", page)
     assert "default-src 'none'" in page
+
+
+def test_pictures_are_whole_and_show_what_the_tables_say() -> None:
+    sections = document([many()], QUICK).sections
+    pictures = [p for s in sections for p in s.pictures]
+    assert len(pictures) == 2
+    curve, budget = (ElementTree.fromstring(p) for p in pictures)
+    (line,) = curve.findall("polyline")
+    assert len((line.get("points") or "").split()) == 8
+    assert len(budget.findall("polyline")) == 2
+    assert "single samples" in "".join(budget.itertext())
+    inside = [tuple(map(float, at.split(","))) for at in (line.get("points") or "").split()]
+    assert all(0 <= x <= 420 and 0 <= y <= 240 for x, y in inside)
+    heights = [y for _, y in inside]
+    assert heights == sorted(heights, reverse=True)  # pass@k grows with k
 
 
 def test_what_comes_from_outside_is_no_markup() -> None:

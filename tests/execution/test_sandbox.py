@@ -88,3 +88,18 @@ async def test_every_kind_that_works_here_runs_a_command(sandbox: Sandbox, tmp_p
     assert done.stdout == b"works\n"
     assert sandbox.covers
     assert sandbox.misses
+
+
+async def test_a_program_may_lie_in_a_folder_that_is_shown_as_a_whole(tmp_path: Path) -> None:
+    tools, folder = tmp_path / "tools", tmp_path / "work"
+    (tools / "bin").mkdir(parents=True)
+    folder.mkdir()
+    for place in (tmp_path, *tmp_path.parents[:-2], tools, tools / "bin"):
+        place.chmod(place.stat().st_mode | 0o055)
+    program = tools / "bin" / "hello"
+    (tools / "bin" / "real").write_text("#!/bin/sh\necho hello\n")
+    (tools / "bin" / "real").chmod(0o755)
+    program.symlink_to("real")
+    argv = detect().reading(tools).wrap([str(program)], folder)
+    done = await run_child(argv, limits=Limits(seconds=10), cwd=folder)
+    assert done.stdout == b"hello\n"

@@ -222,14 +222,9 @@ async def test_libraries_where_they_are_allowed_and_results_that_are_nested(
     allowed = await module_bench.described(file, mode="libraries-allowed", **options)
     assert allowed.module is not None
     assert [o.name for o in allowed.module.outputs] == ["output.hidden", "output.shape[0]"]
-    # `view` of an input that is not contiguous fails as it would in torch; only the module takes those.
-    strided = await module_bench.verifier.test(allowed, LIBRARY)
-    assert strided.status is Status.CRASH
-    assert "spaced" in strided.message
-    right = LIBRARY.replace("x.view(-1, 24)", "x.reshape(-1, 24)")
-    verdict = await module_bench.verifier.test(allowed, right)
+    verdict = await module_bench.verifier.test(allowed, LIBRARY)
     assert verdict.correct, verdict.message
     pure = await module_bench.described(file, **options)
-    forbidden = await module_bench.verifier.test(pure, right)
+    forbidden = await module_bench.verifier.test(pure, LIBRARY)
     assert forbidden.status is Status.CHEAT
     assert "mm" in forbidden.message

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cudaperf_agent.tasks.budget import BUDGET, Builds, Leaf, expect, float_part
+from cudaperf_agent.tasks.budget import BUDGET, FEW_BUILDS, Builds, Leaf, expect, float_part
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.compare import compare_part
 from cudaperf_agent.tasks.model import Role
@@ -230,3 +230,32 @@ async def test_struct_members_are_compared_one_by_one() -> None:
     assert bad.expected.startswith("v=")
     found = await judge(pairs, cases, source.replace("+= 1", "+= 2"))
     assert next(r.mismatch for r in found if r.mismatch).expected.startswith("at=")
+
+
+def test_with_few_builds_a_lucky_element_has_at_least_the_median_of_the_others() -> None:
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal(999)
+    plain = (wide + rng.choice([-1, 1], 999) * rng.uniform(2e-5, 6e-5, 999)).astype(np.float32)
+    plain[7] = np.float32(wide[7])  # the C's own error is nothing here, by luck
+    alone = float_part(Leaf("", plain), wide, [], [])
+    few = float_part(Leaf("", plain), wide, [], [], config=replace(BUDGET, neighbours=FEW_BUILDS))
+    assert alone.allowed is not None
+    assert few.allowed is not None
+    typical = float(np.median(few.allowed))
+    assert alone.allowed[7] < 0.1 * typical
+    assert 0.9 * typical <= few.allowed[7] <= typical
+    other = plain.copy()
+    other[7] += np.float32(0.8 * typical)
+    assert compare_part(alone, other).wrong.tolist().count(True) == 1
+    assert not compare_part(few, other).wrong.any()
+    other[7] += np.float32(0.8 * typical)
+    assert compare_part(few, other).wrong[7]
+
+
+def test_elements_that_builds_agree_on_stay_exact_where_most_are() -> None:
+    wide = np.arange(1, 1000, dtype=np.float64)
+    plain = wide.astype(np.float32)
+    plain[500] += np.float32(1.0)
+    few = float_part(Leaf("", plain), wide, [], [], config=replace(BUDGET, neighbours=FEW_BUILDS))
+    assert few.allowed is not None
+    assert few.allowed[0] < 1e-3

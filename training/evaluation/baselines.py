@@ -11,6 +11,7 @@ FASTEST_C = "fastest C"
 """The best of the C's builds that were timed: what a report to people compares with first."""
 
 HAND = "hand-written CUDA"
+LIMIT = "speed of light"
 _ORDER: tuple[Kind, ...] = ("c", "torch", "hand", "naive", "limit", "end_to_end", "other")
 
 

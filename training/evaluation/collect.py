@@ -11,6 +11,7 @@ from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.store.records import RunStatus, StoredAttempt, Trajectory
 from cudaperf_agent.store.repository import Store
 from graph.selection import seconds
+from training.evaluation.baselines import LIMIT, kind_of
 from training.evaluation.drive import HAND, ORIGIN
 from training.evaluation.facts import Evaluation, Outcome, TaskFacts, TurnFacts
 from training.evaluation.plan import Plan
@@ -133,7 +134,33 @@ def _speedups(verdict: Verdict | None) -> dict[str, float]:
     for speedup in verdict.speedups:
         if speedup.value > 0:
             found.setdefault(speedup.baseline, []).append(log(speedup.value))
-    return {baseline: exp(sum(logs) / len(logs)) for baseline, logs in found.items()}
+    means = {baseline: exp(sum(logs) / len(logs)) for baseline, logs in found.items()}
+    limit = speed_of_light(verdict)
+    device = verdict.timing("device")
+    if limit is not None and device is not None and device.median > 0 and not any(kind_of(b) == "limit" for b in means):
+        means[LIMIT] = limit / device.median
+    return means
+
+
+def speed_of_light(verdict: Verdict) -> float | None:
+    """Seconds below which this device cannot be: an empty call, and the greater of two times.
+
+    These are moving every buffer once at the measured rate of a copy, and the C's arithmetic at the measured rate where
+    its operations could be counted (else it is left out, and the limit is lower than it should be).
+    """
+    profile = verdict.profile
+    moved, rate = _number(profile.get("moved_bytes")), _number(profile.get("peak_bytes_per_second"))
+    if not moved or not rate:
+        return None
+    operations, peak = _number(profile.get("flop")), _number(profile.get("peak_flop_per_second"))
+    computing = operations / peak if operations and peak else 0.0
+    return _number(profile.get("null_call_seconds")) + max(moved / rate, computing)
+
+
+def _number(value: object) -> float:
+    """A positive number, or 0."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+    return float(value) if known else 0.0  # type: ignore[arg-type]
 
 
 def _versions(verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.modules.evaluate import INDENT, Evaluator, Scope
-from cudaperf_agent.codegen.modules.kernels import TileKernel
+from cudaperf_agent.codegen.modules.kernels import SKINNY, SKINNY_DEPTH, TileKernel
 from cudaperf_agent.codegen.modules.sizes import Atom, Expr, Var, as_expr, product, step_of, substituted, unflattened
 from cudaperf_agent.codegen.modules.tensors import Tensor
 
@@ -35,11 +35,11 @@ class _Operand:
     each: int
 
 
-def write_product(writer: KernelWriter, kernel: TileKernel) -> None:
-    """Add a tiled product to the code of `writer`."""
+def write_product(writer: KernelWriter, kernel: TileKernel, tile: tuple[int, int, int, int]) -> None:
+    """Add a product in tiles of a size to the code of `writer`."""
     whole, evaluator = kernel.contraction, writer.evaluator
-    rows, columns, each_row, each_column = kernel.tile
-    depth = writer.style.depth
+    rows, columns, each_row, each_column = tile
+    depth = min(writer.style.depth, SKINNY_DEPTH) if tile == SKINNY else writer.style.depth
     across, threads = columns // each_column, (rows // each_row) * (columns // each_column)
     batch_shape, (m_extent, n_extent) = whole.shape[: whole.batch], whole.shape[whole.batch :]
     (k_extent,) = whole.reduced
@@ -130,11 +130,15 @@ def write_product(writer: KernelWriter, kernel: TileKernel) -> None:
         *guarded.lines,
         f"{INDENT * 2}}}",
     ]
-    host = writer.host
-    grid = f"blocks_for({host(m_extent)}, {rows}) * blocks_for({host(n_extent)}, {columns})"
-    if batch_shape:
-        grid += f" * {host(product(batch_shape), inside=True)}"
-    writer.finish(scope, grid, str(threads))
+    writer.finish(scope, blocks_of(writer, kernel, tile), str(threads))
+
+
+def blocks_of(writer: KernelWriter, kernel: TileKernel, tile: tuple[int, int, int, int]) -> str:
+    """How many blocks a product has in tiles of a size, as a host expression."""
+    whole, host = kernel.contraction, writer.host
+    *batch, rows, columns = whole.shape
+    text = f"blocks_for({host(rows)}, {tile[0]}) * blocks_for({host(columns)}, {tile[1]})"
+    return f"{text} * {host(product(batch), inside=True)}" if batch else text
 
 
 def _fetch(

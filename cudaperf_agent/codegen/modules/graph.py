@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -348,7 +349,8 @@ def _lowered_node(
     if found is None:
         raise Unsupported(f"{node['op']}: no rule for this operator", where)
     out = tuple(None if o is None else (tuple(sizes.dimension(n) for n in o["shape"]), o["dtype"]) for o in node["out"])
-    call = Call(node["op"], node["name"], where, node["args"], values, sizes, out)
+    label = re.sub(r"_\d+$", "", node["name"])  # its number depends on what else was traced
+    call = Call(node["op"], label, where, node["args"], values, sizes, out)
     made = found(call)
     for known, result in zip(out, made if isinstance(made, tuple) else (made,), strict=False):
         if known is not None and result is not None and known[1] not in SUPPORTED:

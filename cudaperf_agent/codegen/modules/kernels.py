@@ -9,6 +9,8 @@ from cudaperf_agent.codegen.modules.tensors import Buffer, Contraction, Index, P
 
 TILES = ((128, 128, 8, 8), (128, 64, 8, 4), (64, 64, 4, 4), (32, 32, 4, 4))
 """Tiles of matrix products, the largest first."""
+SKINNY, SKINNY_DEPTH = (4, 128, 4, 4), 8
+"""The tile of products that have few rows, and how deep it goes at once: one warp has to fetch all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,48 @@ class Style:
         """The numbers, for reports."""
         tile = "x".join(map(str, self.tile)) if self.tile else "none"
         return {"block": self.block, "worker": self.worker, "tile": tile, "items": self.items, "split": self.split}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Numbers behind the choices.
+
+    Attributes:
+        long_row: A row at least this long may be cut into chunks.
+        few_rows: Fewer rows than this may leave a GPU idle with one block each.
+        idle_rows: Fewer rows than this do.
+        endless_row: A row at least this long is worth being cut even among `few_rows`.
+        chunk: Elements of a chunk.
+        most_chunks: Per row.
+        short_row: Up to this length a thread handles a row alone.
+        warp_row: Up to this length a warp does.
+        warp_row_many, many_rows: Up to this length too, where there are so many rows.
+        wide_row, widest_row: From these lengths on a block has at least 512 threads, and 1024.
+        narrow_row: Up to this length it has at most 128.
+        enough_blocks: So many keep a GPU busy with matrix products.
+        skinny_rows: A matrix product with at most so many rows has tiles of its own.
+        cheap: A producer of a matrix product costing more than this is written to memory first.
+    """
+
+    long_row: int = 4096
+    few_rows: int = 264
+    idle_rows: int = 64
+    endless_row: int = 262144
+    chunk: int = 4096
+    most_chunks: int = 1024
+    short_row: int = 32
+    warp_row: int = 256
+    warp_row_many: int = 1024
+    many_rows: int = 8192
+    narrow_row: int = 1024
+    enough_blocks: int = 120
+    skinny_rows: int = 16
+    wide_row: int = 4096
+    widest_row: int = 8192
+    cheap: int = 6
+
+
+THRESHOLDS = Thresholds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +149,18 @@ class TileKernel:
         contraction: The product.
         variables: Index of one of its elements.
         sinks: What is written.
-        tile: Rows and columns of a block, and of a thread.
+        tiles: Rows and columns of a block, and of a thread: of the first, if that makes `enough` blocks, else of the
+            last.
+        enough: How many blocks keep a GPU busy.
+        few: With at most so many rows the tile is `SKINNY`.
     """
 
     contraction: Contraction
     variables: Index
     sinks: list[Sink]
-    tile: tuple[int, int, int, int]
+    tiles: tuple[tuple[int, int, int, int], ...]
+    enough: int
+    few: int
 
 
 @dataclass(frozen=True, slots=True)

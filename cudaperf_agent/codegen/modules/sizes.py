@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,7 @@ def _normal(pairs: Iterable[tuple[Monomial, int]]) -> Expr:
     return Expr(tuple(sorted(found.items(), key=lambda t: ([_order(a) for a in t[0]], t[1]))))
 
 
+@lru_cache(maxsize=1 << 16)
 def _order(atom: Atom) -> tuple[int, str]:
     """Sizes first, so that strides read ``n * i``."""
     kinds: Mapping[type, int] = {Size: 0, Var: 1, Quotient: 2, Remainder: 3}
@@ -188,7 +189,8 @@ def _divided(top: Expr, bottom: Expr) -> tuple[Expr, Expr]:
     if a is not None and b:
         return as_expr(a // b), as_expr(a % b)
     if len(bottom.terms) == 1:
-        whole, rest = [], []
+        whole: list[tuple[Monomial, int]] = []
+        rest: list[tuple[Monomial, int]] = []
         for term in top.terms:
             quotient = _exact(term, bottom.terms[0])
             (whole if quotient is not None else rest).append(quotient if quotient is not None else term)

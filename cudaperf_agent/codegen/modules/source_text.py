@@ -53,8 +53,8 @@ def skeleton(text: str, class_name: str) -> Skeleton:
     kept_nodes = [n for n in tree.body if id(n) in needed]
     used = _names([*found.bases, *found.decorator_list, *_members(found, kept)]) | {"torch"}
     for node in kept_nodes:
-        whole = not isinstance(node, ast.ClassDef)
-        used |= _names([node] if whole else [*node.bases, *_members(node, _methods_kept(node))])  # type: ignore[attr-defined]
+        parts = [*node.bases, *_members(node, _methods_kept(node))] if isinstance(node, ast.ClassDef) else [node]
+        used |= _names(parts)
     preamble: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -76,8 +76,9 @@ def _is_used(node: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
 
 
 def _start(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return node.lineno
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def _segment(node: ast.stmt, lines: list[str]) -> str:
@@ -128,6 +129,9 @@ def _needed(tree: ast.Module, found: ast.ClassDef, kept: set[str]) -> set[int]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for name in _names(targets):
                 definitions[name] = node
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For):
+            for name in _bound(node):
+                definitions.setdefault(name, node)
     needed: set[int] = set()
     todo: list[ast.AST] = [*found.bases, *found.decorator_list, *_members(found, kept)]
     while todo:
@@ -141,6 +145,17 @@ def _needed(tree: ast.Module, found: ast.ClassDef, kept: set[str]) -> set[int]:
             else:
                 todo.append(node)
     return needed
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that come into being inside a compound statement, such as a fallback for an import."""
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import | ast.ImportFrom):
+            found |= {a.asname or a.name.split(".")[0] for a in inner.names}
+        elif isinstance(inner, ast.FunctionDef | ast.ClassDef):
+            found.add(inner.name)
+    return found
 
 
 def _members(node: ast.ClassDef, kept: set[str]) -> list[ast.stmt]:

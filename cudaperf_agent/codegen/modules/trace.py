@@ -35,7 +35,9 @@ _SHORT = {
 
 
 class Untraceable(Exception):
-    """The module is outside what can be written down."""
+    """The module is outside what can be written down: what, and the line of the user's file if it is known."""
+
+    where = ""
 
 
 def trace_file(path: str, class_name: str, inputs: str | None = None) -> dict[str, Any]:
@@ -74,6 +76,8 @@ def trace(model: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     try:
         return _traced(model, inputs)
     except Exception as error:  # noqa: BLE001 - so may its forward, and torch about it
+        if isinstance(error, Untraceable):
+            return {"declined": {"what": str(error), "where": error.where}}
         return {"declined": {"what": _first_line(error), "where": _user_line(error)}}
 
 
@@ -240,10 +244,15 @@ def _node(node: Any) -> dict[str, Any]:
     values = list(value) if isinstance(value, tuple | list) else [value]
     names = [a.name for a in node.target._schema.arguments] if hasattr(node.target, "_schema") else []
     arguments = dict(zip(names or map(str, range(len(node.args))), node.args, strict=False)) | node.kwargs
+    try:
+        written = {k: _argument(v) for k, v in arguments.items()}
+    except Untraceable as error:
+        error.where = _where(node)
+        raise
     return {
         "name": node.name,
         "op": _operator(node),
-        "args": {k: _argument(v) for k, v in arguments.items()},
+        "args": written,
         "out": [{"shape": _shape(v), "dtype": _dtype(v)} if isinstance(v, torch.Tensor) else None for v in values],
         "where": _where(node),
     }
@@ -278,6 +287,8 @@ def _argument(value: Any) -> Any:
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, torch.device | torch.layout | torch.memory_format):
         return None
+    if hasattr(value, "_schema"):
+        raise Untraceable(f"{value}: an operator with side effects, such as an error of its own")
     return _plain(value)
 
 

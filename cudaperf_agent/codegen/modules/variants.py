@@ -8,7 +8,7 @@ from typing import Any
 from cudaperf_agent.codegen.modules.emit import emitted
 from cudaperf_agent.codegen.modules.glue import CODES, Built, module_file
 from cudaperf_agent.codegen.modules.graph import Unsupported, lowered
-from cudaperf_agent.codegen.modules.kernels import TILES, Style
+from cudaperf_agent.codegen.modules.kernels import THRESHOLDS, TILES, Style, Thresholds
 from cudaperf_agent.codegen.modules.schedule import scheduled
 from cudaperf_agent.codegen.modules.source_text import Skeleton, skeleton
 from cudaperf_agent.codegen.modules.tensors import Program
@@ -34,12 +34,13 @@ NAIVE = Style(
 )
 
 
-def generate_module(graph: Mapping[str, Any], *, class_source: str) -> Generation:
+def generate_module(graph: Mapping[str, Any], *, class_source: str, limits: Thresholds = THRESHOLDS) -> Generation:
     """All variants of a traced module.
 
     Args:
         graph: What `trace.py` writes.
         class_source: The text of the user's file.
+        limits: Numbers behind the choices.
 
     Returns:
         Variants whose source is a whole Python file, or why there are none: the operator, and its line in the file.
@@ -49,10 +50,10 @@ def generate_module(graph: Mapping[str, Any], *, class_source: str) -> Generatio
     try:
         base = skeleton(class_source, graph["class"])
         programs = _programs(graph)
-        naive = _variant(NAIVE, programs, base, graph)
+        naive = _variant(NAIVE, programs, base, graph, limits)
         seen, found = {_body(naive)}, []
         for style in STYLES:
-            made = _variant(style, programs, base, graph)
+            made = _variant(style, programs, base, graph, limits)
             if _body(made) not in seen:
                 seen.add(_body(made))
                 found.append(made)
@@ -71,24 +72,23 @@ def _programs(graph: Mapping[str, Any]) -> list[Program]:
     return found if typed else found[:1]
 
 
-def _variant(style: Style, programs: list[Program], base: Skeleton, graph: Mapping[str, Any]) -> Variant:
+def _variant(
+    style: Style, programs: list[Program], base: Skeleton, graph: Mapping[str, Any], limits: Thresholds
+) -> Variant:
     builts: list[Built] = []
     for program in programs:
-        prefix = "" if not builts else f"{program.main}_"
-        built = _built(program, style, "")
-        if builts and not any(b.same_text(built) for b in builts):
-            built = _built(program, style, prefix)
-            twin = next((b for b in builts if b.same_text(_built(program, style, f"{b.program.main}_"))), None)
-            if twin is not None:
-                built = _built(program, style, f"{twin.program.main}_")
-        builts.append(built)
+        # Kernels of a type whose text differs get the name of the first type that has this text.
+        names = ["", *(f"{b.program.main}_" for b in builts), f"{program.main}_"]
+        tries = (_built(program, style, name, limits) for name in names)
+        builts.append(next((t for t in tries if not builts or any(b.same_text(t) for b in builts)), None)
+                      or _built(program, style, names[-1], limits))  # fmt: skip
     title = f"CUDA kernels for {graph['class']}, style {style.name}. Needs torch and nvcc."
     text = module_file(builts, base, graph, title)
     return Variant(style.name, text, style.description, style.parameters, style is NAIVE)
 
 
-def _built(program: Program, style: Style, prefix: str) -> Built:
-    schedule = scheduled(program, style)
+def _built(program: Program, style: Style, prefix: str, limits: Thresholds) -> Built:
+    schedule = scheduled(program, style, limits)
     return Built(schedule.program, schedule, emitted(schedule, style, program.main, schedule.written, prefix))
 
 

@@ -8,7 +8,7 @@ from cudaperf_agent.execution.child import Limits
 
 _GIB = 1 << 30
 REFERENCE_LIMITS = Limits(seconds=120.0, memory=16 * _GIB, file_bytes=8 * _GIB)
-EMULATED_LIMITS = Limits(seconds=45.0, memory=4 * _GIB, file_bytes=_GIB)
+EMULATED_LIMITS = Limits(seconds=90.0, memory=4 * _GIB, file_bytes=_GIB)
 GPU_LIMITS = Limits(seconds=240.0, memory=32 * _GIB, file_bytes=8 * _GIB)
 
 
@@ -47,8 +47,8 @@ class ModuleConfig:
     on_gpu: Limits = GPU_LIMITS
     start_seconds: float = 60.0
     probe: int = 8
-    elements: int = 40_000
-    operations: int = 3_000_000
+    elements: int = 16_000
+    operations: int = 1_500_000
     largest: int = 300
     state_elements: int = 4_000_000
     gpu_elements: int = 1 << 24

@@ -205,7 +205,9 @@ def _spec(module: ModuleSpec, found: dict[str, Any]) -> ModuleSpec:
         inputs=tuple(tensor(i) for i in found["inputs"]),
         state=tuple(StateSpec(s["name"], s["dtype"], tuple(s["shape"]), s["buffer"]) for s in found["state"]),
         outputs=tuple(OutputSpec(**o) for o in found["outputs"]),
-        dimensions=tuple(Dimension(d["size"], tuple(tuple(p) for p in d["places"])) for d in found["dimensions"]),
+        dimensions=tuple(
+            Dimension(d["size"], tuple(tuple(p) for p in d["places"]), d["least"]) for d in found["dimensions"]
+        ),
         strided=found["strided"],
         reduced=found["reduced"],
         graph=found["graph"],

@@ -278,8 +278,7 @@ class _Reading:
                 result: dict[str, Any] = json.loads(line)
                 stage = result["stage"]
                 if stage in ("import", "build"):
-                    found.append(CaseRun({}, 0.0, problem=problem or self._raised(result)))
-                    self.stopped = True
+                    self._stop(found, problem or self._raised(result))
                     break
                 if stage == "state":
                     problem = problem or self._state_problem(result["state"])
@@ -290,10 +289,14 @@ class _Reading:
                 elif stage == "case" and len(found) < len(self._chosen):
                     found.append(self._case(result, problem))
             except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-                found.append(CaseRun({}, 0.0, problem=Problem(Status.CRASH, "what the process wrote cannot be read")))
-                self.stopped = True
+                self._stop(found, Problem(Status.CRASH, "what the process wrote cannot be read"))
                 break
         return found
+
+    def _stop(self, found: list[CaseRun], problem: Problem) -> None:
+        """No case will follow: what stopped them is wrong with each."""
+        found += [CaseRun({}, 0.0, problem=problem)] * (len(self._chosen) - len(found))
+        self.stopped = True
 
     def _case(self, result: dict[str, Any], problem: Problem | None) -> CaseRun:
         index = self._chosen[int(result["case"])]

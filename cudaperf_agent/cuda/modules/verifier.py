@@ -26,6 +26,7 @@ from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
+from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.modules.cases import module_cases
 
@@ -76,7 +77,8 @@ class ModuleVerifier:
             verdict = await self._on_emulator(task, built, hidden)
         else:
             verdict = await self._on_gpu(task, built, hidden)
-            if verdict.correct and built.emulated.by_text and not _too_large(task, self._config):
+            trusted = self._place.config.trust == "own"
+            if verdict.correct and not trusted and built.emulated.by_text and not _too_large(task, self._config):
                 verdict = _combined(verdict, await self._on_emulator(task, built, hidden))
         known = built.verdict()
         cases = {"hidden": hidden, "seed": self._place.config.seed, "dtypes": list(task.module.tested_dtypes)}
@@ -181,10 +183,14 @@ class ModuleVerifier:
             async with place.running:
                 return await runs.run([positions[case.name] for case in cases], plan)
 
+        async def expect(cases: Sequence[Case]) -> Sequence[Expected]:
+            return [suite.suite.expected[positions[case.name]] for case in cases]
+
         return await try_candidate(
             task,
             suite.suite,
             run,
+            expect,
             repeat_seconds=place.config.repeat_seconds,
             suppress=suppress,
             counted=on_emulator,
@@ -219,6 +225,8 @@ def gpu_candidate_environment(place: Workplace) -> dict[str, str]:
     paths = [str(place.nvcc.path.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "/usr/bin:/bin")]
     return {
         **gpu_environment(),
+        # torch has thousands of kernels; loading all of them takes longer than most verdicts.
+        "CUDA_MODULE_LOADING": "LAZY",
         "PATH": ":".join(paths),
         "CUDA_HOME": str(place.nvcc.root),
         "TORCH_CUDA_ARCH_LIST": f"{number[:-1]}.{number[-1]}",

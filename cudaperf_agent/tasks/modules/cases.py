@@ -73,11 +73,11 @@ def module_cases(module: ModuleSpec, *, hidden: bool, seed: int, elements: int |
 
 
 def shapes_of(module: ModuleSpec, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Shapes of the inputs where the changeable dimensions have the given sizes, in their order."""
+    """Shapes of the inputs where the changeable dimensions have the given sizes, in their order, or their least."""
     shapes = [list(i.shape) for i in module.inputs]
     for dimension, size in zip(module.dimensions, sizes, strict=True):
         for which, place in dimension.places:
-            shapes[which][place] = size
+            shapes[which][place] = max(size, dimension.least)
     return tuple(tuple(s) for s in shapes)
 
 
@@ -112,20 +112,22 @@ def _hidden_sizes(module: ModuleSpec, chance: random.Random) -> list[tuple[int, 
 
 def _stretched(module: ModuleSpec, which: int, others: int) -> tuple[int, ...]:
     """One dimension as large as the budget allows, the others small."""
-    room, count = max(1, module.reduced), len(module.dimensions)
-    rest = min(others, room)
-    most = max(1, room**count // max(1, rest ** (count - 1)))
+    room = max(1, module.reduced)
+    rest = [max(d.least, min(others, room)) for d in module.dimensions]
+    taken = _product([r for i, r in enumerate(rest) if i != which])
+    most = max(1, room ** len(rest) // taken)
     size = next((e for e in reversed(_EDGES) if e <= most), 1)
-    return tuple(size if i == which else rest for i in range(count))
+    return tuple(size if i == which else r for i, r in enumerate(rest))
 
 
 def _within(module: ModuleSpec, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes, the largest halved until all together are within the budget."""
+    """The sizes, the largest halved until all together are within the budget (or as small as the module takes)."""
     most = max(1, module.reduced) ** len(sizes)
-    found = list(sizes)
-    while _product(found) > most:
-        at = found.index(max(found))
-        found[at] = max(1, found[at] // 2)
+    least = [d.least for d in module.dimensions]
+    found = [max(s, m) for s, m in zip(sizes, least, strict=True)]
+    while _product(found) > most and found != least:
+        at = max((i for i, s in enumerate(found) if s > least[i]), key=lambda i: found[i])
+        found[at] = max(least[at], found[at] // 2)
     return tuple(found)
 
 

@@ -61,10 +61,12 @@ class Dimension:
     Attributes:
         size: In the file's own inputs.
         places: Pairs of an input's position and a dimension of it.
+        least: Smallest size that the module takes.
     """
 
     size: int
     places: tuple[tuple[int, ...], ...]
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,3 +18,6 @@ def get_inputs():
 
 def get_init_inputs():
     return [0.1]
+
+
+SIZES = {(0, 1): (50, 64, 61)}  # which inputs and dimensions take which sizes

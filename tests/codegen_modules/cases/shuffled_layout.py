@@ -21,3 +21,6 @@ def get_inputs():
 
 def get_init_inputs():
     return [3]
+
+
+SIZES = {(0, 1): (3, 6, 9)}  # which inputs and dimensions take which sizes

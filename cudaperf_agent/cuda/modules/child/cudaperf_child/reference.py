@@ -22,7 +22,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from .contents import generator, inputs_of, laid_out, moved, state_of
 from .wire import NAMES, SHORT, Writer, decode, encode, nested, read_json, write_json
 
-OTHER_SIZE = 3  # what a dimension becomes to see whether it may change; another if it is 3 already
 FINITE_SHARE = 0.95
 FEW = 4
 
@@ -142,8 +141,9 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     specs = [_input_spec(value) for value in shown]
     model = module.new()
     model.load_state_dict(state_of(model, request["seed"]))
-    found = _shapes(model, specs, request)
-    shapes = found["shapes"]
+    sizes = Sizes(model, specs, request)
+    found = sizes.found()
+    shapes = sizes.shapes
     for index, spec in enumerate(specs):
         spec["open_range"] = _open(model, specs, shapes, index, request["seed"])
     own = next((s["dtype"] for s in specs if s["floating"]), None)
@@ -228,71 +228,97 @@ def _own(specs: list[dict[str, Any]]) -> str:
     return next((s["dtype"] for s in specs if s.get("floating")), "f32")
 
 
-def _shapes(model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
-    """Which dimensions can change, and how small they must be for a run that takes few operations.
+Places = list[tuple[int, int]]
+
+
+class Sizes:
+    """Which dimensions of the inputs can change, and how small they must be for a run that takes few operations.
 
     Equal sizes may mean one thing or several: each is first changed alone, and what is refused alone, together.
+
+    Args:
+        model: Asked by calls.
+        specs: Of the inputs.
+        request: With the numbers.
     """
-    sizes = [list(s.get("shape", [])) for s in specs]
-    dtype, seed = _own(specs), request["seed"]
 
-    def taken(shapes: list[list[int]]) -> bool:
-        return accepts(model, _draw(specs, shapes, dtype, "normal", seed)) is not None
+    def __init__(self, model: torch.nn.Module, specs: list[dict[str, Any]], request: dict[str, Any]) -> None:
+        self._model = model
+        self._specs = specs
+        self._request = request
+        self.shapes = [list(s.get("shape", [])) for s in specs]
+        self._groups: dict[int, Places] = {}
+        for which, shape in enumerate(self.shapes):
+            for dimension, size in enumerate(shape):
+                self._groups.setdefault(size, []).append((which, dimension))
 
-    def changed(shapes: list[list[int]], places: list[tuple[int, int]], size: int) -> list[list[int]]:
-        copied = [list(s) for s in shapes]
+    def found(self) -> dict[str, Any]:
+        """What can change, its least and its largest values, and shapes that take few operations."""
+        # First all that can shrink does, the largest first, so that what is asked afterwards is asked at small sizes.
+        for size, places in sorted(self._groups.items(), reverse=True):
+            if not self._shrink(size, places):
+                for place in places:
+                    self._shrink(size, [place])
+        free: list[dict[str, Any]] = []
+        for size, places in self._groups.items():
+            alone = [place for place in places if self._can_grow([place])]
+            together = [place for place in places if place not in alone]
+            for some in [*([place] for place in alone), together]:
+                if some and ((len(some) == 1 and some[0] in alone) or self._can_grow(some)):
+                    free.append({"size": size, "places": [list(p) for p in some], "least": self._least(some)})
+        return {"dimensions": free, "reduced": self._reduce(free)}
+
+    def _taken(self, shapes: list[list[int]]) -> bool:
+        arguments = _draw(self._specs, shapes, _own(self._specs), "normal", self._request["seed"])
+        return accepts(self._model, arguments) is not None
+
+    def _changed(self, places: Places, size: int) -> list[list[int]]:
+        copied = [list(s) for s in self.shapes]
         for which, dimension in places:
             copied[which][dimension] = size
         return copied
 
-    groups: dict[int, list[tuple[int, int]]] = {}
-    for which, shape in enumerate(sizes):
-        for dimension, size in enumerate(shape):
-            groups.setdefault(size, []).append((which, dimension))
-    now = sizes
-    free: list[dict[str, Any]] = []
-    # First all that can shrink does, the largest first, so that what is asked below is asked at small sizes.
-    for size, places in sorted(groups.items(), reverse=True):
-        small = min(size, request["probe"])
-        if size > small and taken(changed(now, places, small)):
-            now = changed(now, places, small)
-            continue
-        for place in places:
-            if size > small and taken(changed(now, [place], small)):
-                now = changed(now, [place], small)
-    for size, places in groups.items():
-        held = list(places)
-        for place in places:
-            was = now[place[0]][place[1]]
-            other = OTHER_SIZE if was != OTHER_SIZE else OTHER_SIZE + 1
-            # Up and down, and beside a size of 1: what only broadcasts is no size of its own.
-            if taken(changed(now, [place], other)) and taken(changed(now, [place], was + 2)):
-                free.append({"size": size, "places": [list(place)]})
-                held.remove(place)
-        if held:
-            was = now[held[0][0]][held[0][1]]
-            other = OTHER_SIZE if was != OTHER_SIZE else OTHER_SIZE + 1
-            if taken(changed(now, held, other)) and taken(changed(now, held, was + 2)):
-                free.append({"size": size, "places": [list(p) for p in held]})
-    reduced = request["largest"]
-    while reduced > 1:
-        shapes = [list(s) for s in now]
-        for one in free:
-            for which, place in one["places"]:
-                shapes[which][place] = min(one["size"], reduced)
-        if (
-            sum(_count(s) for s in shapes) <= request["elements"]
-            and _operations(model, specs, shapes, dtype, seed) <= (request["operations"])
-        ):
-            break
-        reduced = reduced * 3 // 4
-    shapes = [list(s) for s in now]
-    for one in free:
-        for which, place in one["places"]:
-            shapes[which][place] = min(one["size"], max(1, reduced))
-    if not taken(shapes):
-        shapes = now
-    return {"shapes": shapes, "dimensions": free, "reduced": max(1, reduced)}
+    def _shrink(self, size: int, places: Places) -> bool:
+        small = self._request["probe"]
+        while small < size:
+            changed = self._changed(places, small)
+            if self._taken(changed):
+                self.shapes = changed
+                return True
+            small *= 2
+        return False
+
+    def _can_grow(self, places: Places) -> bool:
+        # Never down to 1, which may broadcast without being a size of its own.
+        was = self.shapes[places[0][0]][places[0][1]]
+        return all(self._taken(self._changed(places, was + more)) for more in (1, 2))
+
+    def _least(self, places: Places) -> int:
+        was = self.shapes[places[0][0]][places[0][1]]
+        return next(n for n in range(1, was + 1) if n == was or self._taken(self._changed(places, n)))
+
+    def _reduce(self, free: list[dict[str, Any]]) -> int:
+        """The largest value of what can change at which all of it is within the budgets; sets the shapes to it."""
+        reduced, before = int(self._request["largest"]), self.shapes
+        while True:
+            shapes = [list(s) for s in before]
+            for one in free:
+                for which, place in one["places"]:
+                    shapes[which][place] = max(one["least"], min(one["size"], reduced))
+            small = sum(_count(s) for s in shapes) <= self._request["elements"]
+            if reduced <= 1 or (small and self._operations(shapes) <= self._request["operations"]):
+                break
+            reduced = max(1, reduced * 3 // 4)
+        self.shapes = shapes if self._taken(shapes) else before
+        return reduced
+
+    def _operations(self, shapes: list[list[int]]) -> int:
+        """Multiplications of matrix products and convolutions, plus elements of the outputs."""
+        arguments = _draw(self._specs, shapes, _own(self._specs), "normal", self._request["seed"])
+        with FlopCounterMode(display=False) as counter:
+            result = accepts(self._model, arguments)
+        outputs = sum(int(t.numel()) for _, t in result or [])
+        return int(counter.get_total_flops()) // 2 + outputs
 
 
 def _count(shape: list[int]) -> int:
@@ -300,16 +326,6 @@ def _count(shape: list[int]) -> int:
     for size in shape:
         product *= size
     return product
-
-
-def _operations(
-    model: torch.nn.Module, specs: list[dict[str, Any]], shapes: list[list[int]], dtype: str, seed: int
-) -> int:
-    """Multiplications of matrix products and convolutions, plus elements of the outputs."""
-    with FlopCounterMode(display=False) as counter:
-        result = accepts(model, _draw(specs, shapes, dtype, "normal", seed))
-    outputs = sum(int(t.numel()) for _, t in result or [])
-    return int(counter.get_total_flops()) // 2 + outputs
 
 
 def _open(model: torch.nn.Module, specs: list[dict[str, Any]], shapes: list[list[int]], which: int, seed: int) -> bool:
