@@ -51,7 +51,8 @@ def runs(
     if others:
         total = sum(others.values())
         each = ", ".join(f"{name} {count}" for name, count in others.items())
-        say(f"{total} {'run' if total == 1 else 'runs'} of another origin not shown ({each}); --origin {EVERY} shows all")
+        what = "run" if total == 1 else "runs"
+        say(f"{total} {what} of another origin not shown ({each}); --origin {EVERY} shows all")
     return 0
 
 

@@ -10,7 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, Row, RowMapping, Select, Table, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Row,
+    RowMapping,
+    Select,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from cudaperf_agent.cuda.verdict import Verdict
@@ -163,7 +176,9 @@ class Store:
 
     def count_runs(self, *, task: str | None = None) -> dict[str, int]:
         """How many runs there are of each origin, by its name; `task` as in `list_runs`."""
-        query = select(RunRow.origin, func.count().label("runs")).group_by(RunRow.origin).order_by(RunRow.origin)
+        query: Select[Any] = (
+            select(RunRow.origin, func.count().label("runs")).group_by(RunRow.origin).order_by(RunRow.origin)
+        )
         if task is not None:
             query = query.where(_about(task))
         return {row.origin: row.runs for row in self._all(query)}

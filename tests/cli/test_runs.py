@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import socket
@@ -118,6 +119,25 @@ def test_the_next_best_is_taken_and_told_on_gpu(cli: Cli, saxpy: Path, tmp_path:
     done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--turns", "2")
     assert done.code == 0, done.err
     assert "turn 1 was the first choice and failed the hidden cases" in done.out
+
+
+@pytest.mark.parametrize("policy", ["local", "vllm", "ensemble:local", "local:FOLDER"])
+def test_a_model_that_cannot_run_is_said_before_anything_costly(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    find = importlib.util.find_spec
+    if policy != "local:FOLDER":
+        absent = ("torch", "vllm")
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *rest: None if name in absent else find(name, *rest)
+        )
+    (tmp_path / "empty").mkdir()
+    done = cli("translate", saxpy, "--policy", policy.replace("FOLDER", str(tmp_path / "empty")), "--out", tmp_path)
+    assert done.code == 3
+    assert ("no config.json" if "FOLDER" in policy else "is not installed") in done.err
+    assert "sanitizers" not in done.err
+    assert "cudaperf resume" not in done.err
+    assert cli("runs", "--json").json == {"runs": []}
 
 
 def test_a_policy_that_declines_ends_in_1_with_its_reason(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
