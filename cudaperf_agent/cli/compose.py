@@ -128,6 +128,7 @@ async def translate_async(
     wanted = settings.translate
     tell = say or _ignore
     async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
+        parts.check()
         if parts.verifier.backend == "emulator" and not emulator.is_built():
             tell("the first test builds the CPU emulator, once for this version (some 20 s)")
         if task.module is not None:
@@ -352,6 +353,7 @@ class _Parts:
     deps: Deps
     verifier: Verifier
     policy: Policy
+    check: Callable[[], None]
 
 
 @asynccontextmanager
@@ -368,7 +370,7 @@ async def _parts(
                 say(choice.note)
             with open_store(settings) as store:
                 deps = make_deps(choice.policy, verifier, store, settings.prompt, small=choice.small)
-                yield _Parts(deps, verifier, choice.policy)
+                yield _Parts(deps, verifier, choice.policy, choice.check)
         finally:
             await choice.policy.aclose()
     finally:

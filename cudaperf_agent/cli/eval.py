@@ -288,6 +288,7 @@ async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts
         try:
             if choice.note:
                 say(choice.note)
+            choice.check()
             policy = choice.policy
             if verifier.backend == "gpu" and _may_generate_here(policy.name, settings):
                 policy = with_device_turns(policy, lambda: verifier.place.alone(cpu=False))

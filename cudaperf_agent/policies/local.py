@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,9 @@ from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from cudaperf_agent.policies.model_spec import ModelSpec
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
-from cudaperf_agent.policies.smollm2 import smollm2_folder
+from cudaperf_agent.policies.smollm2 import check_smollm2, smollm2_folder
+
+_INSTALL = 'Install it with: pip install "cudaperf-agent[local]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +121,37 @@ class LocalPolicy:
         self._loaded = None
 
 
+def check_local(config: LocalConfig) -> None:
+    """Find out quickly whether a model can be loaded: nothing is imported, nothing converted.
+
+    Raises:
+        BackendUnavailable: A library, the model folder, the weights in the box or the adapter is missing.
+    """
+    needed = ("torch", "transformers", "peft") if config.adapter else ("torch", "transformers")
+    for name in needed:
+        if importlib.util.find_spec(name) is None:
+            raise BackendUnavailable(f"{name} is not installed", hint=_INSTALL)
+    if config.model is None:
+        check_smollm2()
+    elif not (config.model / "config.json").exists():
+        raise BackendUnavailable(f"{config.model} is no Hugging Face model folder (it has no config.json)")
+    if config.adapter and not (config.adapter / "adapter_config.json").exists():
+        raise BackendUnavailable(f"{config.adapter} is no peft adapter (it has no adapter_config.json)")
+
+
 def load_model(config: LocalConfig) -> tuple[Any, Any]:
     """The model (evaluation mode, bfloat16) and its tokenizer.
 
     Raises:
         BackendUnavailable: A library, the model folder or the adapter is missing.
     """
+    check_local(config)
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise BackendUnavailable(
-            f"{error.name or 'torch'} is not installed", hint='Install it with: pip install "cudaperf-agent[local]"'
-        ) from error
+        raise BackendUnavailable(f"{error.name or 'torch'} is not installed", hint=_INSTALL) from error
     folder = config.model or smollm2_folder()
-    if not (folder / "config.json").exists():
-        raise BackendUnavailable(f"{folder} is no Hugging Face model folder (it has no config.json)")
     # The library's older releases know no other name for the argument that newer ones warn about.
     warnings.filterwarnings("ignore", message=".*past_key_values. is deprecated", category=FutureWarning)
     device = config.device
@@ -142,8 +160,6 @@ def load_model(config: LocalConfig) -> tuple[Any, Any]:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
     if config.adapter:
-        if not (config.adapter / "adapter_config.json").exists():
-            raise BackendUnavailable(f"{config.adapter} is no peft adapter (it has no adapter_config.json)")
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, str(config.adapter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import socket
@@ -120,6 +121,25 @@ def test_the_next_best_is_taken_and_told_on_gpu(cli: Cli, saxpy: Path, tmp_path:
     assert "turn 1 was the first choice and failed the hidden cases" in done.out
 
 
+@pytest.mark.parametrize("policy", ["local", "vllm", "ensemble:local", "local:FOLDER"])
+def test_a_model_that_cannot_run_is_said_before_anything_costly(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    find = importlib.util.find_spec
+    if policy != "local:FOLDER":
+        absent = ("torch", "vllm")
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *rest: None if name in absent else find(name, *rest)
+        )
+    (tmp_path / "empty").mkdir()
+    done = cli("translate", saxpy, "--policy", policy.replace("FOLDER", str(tmp_path / "empty")), "--out", tmp_path)
+    assert done.code == 3
+    assert ("no config.json" if "FOLDER" in policy else "is not installed") in done.err
+    assert "sanitizers" not in done.err
+    assert "cudaperf resume" not in done.err
+    assert cli("runs", "--json").json == {"runs": []}
+
+
 def test_a_policy_that_declines_ends_in_1_with_its_reason(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     policy = script(tmp_path, {"declined": "line 4 depends on line 3"})
     done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--json")
@@ -227,6 +247,37 @@ def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path)
     missing = cli("show", "zzz", "--json")
     assert missing.code == 2
     assert missing.json["error"]["kind"] == "store"
+
+
+def test_runs_of_translate_are_listed_and_the_others_counted(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    from cudaperf_agent.store.repository import Store
+
+    assert cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path).code == 0
+    with Store() as store:
+        (mine,) = store.list_runs()
+        task = store.get_run(mine.id).task
+        made = {
+            origin: [
+                store.create_run(
+                    task, policy="p", backend="b", config={}, trajectories=1, turns=1, created=1.0, origin=origin
+                )
+                for _ in range(count)
+            ]
+            for origin, count in (("eval", 3), ("grpo", 1))
+        }
+    listed = cli("runs")
+    assert mine.id in listed.out
+    assert not any(run in listed.out for runs in made.values() for run in runs)
+    assert "4 runs of another origin not shown (eval 3, grpo 1); --origin all shows all" in listed.err
+    assert [run["id"] for run in cli("runs", "--json").json["runs"]] == [mine.id]
+    of_eval = cli("runs", "--origin", "eval", "--json")
+    assert {run["id"] for run in of_eval.json["runs"]} == set(made["eval"])
+    assert "2 runs of another origin not shown (grpo 1, translate 1)" in of_eval.err
+    everything = cli("runs", "--origin", "all", "--json")
+    assert len(everything.json["runs"]) == 5
+    assert "not shown" not in everything.err
+    assert "no such runs of sft" in cli("runs", "--origin", "sft").err
+    assert "another origin" not in cli("runs", "--task", "no such task").err
 
 
 def test_a_finished_run_is_told_again_by_resume(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
