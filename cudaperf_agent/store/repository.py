@@ -16,7 +16,6 @@ from sqlalchemy import (
     Executable,
     Row,
     RowMapping,
-    Select,
     Table,
     delete,
     func,
@@ -176,11 +175,9 @@ class Store:
 
     def count_runs(self, *, task: str | None = None) -> dict[str, int]:
         """How many runs there are of each origin, by its name; `task` as in `list_runs`."""
-        query: Select[Any] = (
-            select(RunRow.origin, func.count().label("runs")).group_by(RunRow.origin).order_by(RunRow.origin)
-        )
-        if task is not None:
-            query = query.where(_about(task))
+        about = () if task is None else (_about(task),)
+        query = select(RunRow.origin, func.count().label("runs")).where(*about).group_by(RunRow.origin)
+        query = query.order_by(RunRow.origin)
         return {row.origin: row.runs for row in self._all(query)}
 
     def find_run(self, prefix: str) -> str:
@@ -294,7 +291,7 @@ class Store:
                 hint="Check free space and rights, and that no other program holds the file.",
             ) from error
 
-    def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
+    def _all(self, query: Executable) -> Sequence[Row[Any]]:
         try:
             with self._engine.connect() as connection:
                 return connection.execute(query).all()
