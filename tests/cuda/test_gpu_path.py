@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_TO_END, NAIVE
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
@@ -66,6 +67,12 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
             ("end_to_end", 5),
             ("naive", 8),
             ("reference", 3),
+            ("reference", 3),
+            ("reference", 3),
+        ]
+        assert [s.baseline for s in verdict.speedups] == [
+            NAIVE,
+            *(name + copies for name in (C_ONE_CORE, C_FAST_MATH, C_OPENMP) for copies in ("", END_TO_END)),
         ]
         assert verdict.clocks["device"]["calls_seconds"] > 0
         assert set(verdict.seconds) >= {"compile", "wait", "test", "baselines", "time"}
