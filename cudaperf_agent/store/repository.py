@@ -176,9 +176,8 @@ class Store:
 
     def count_runs(self, *, task: str | None = None) -> dict[str, int]:
         """How many runs there are of each origin, by its name; `task` as in `list_runs`."""
-        query: Select[Any] = (
-            select(RunRow.origin, func.count().label("runs")).group_by(RunRow.origin).order_by(RunRow.origin)
-        )
+        columns: list[Any] = [RunRow.origin, func.count().label("runs")]
+        query = select(*columns).group_by(RunRow.origin).order_by(RunRow.origin)
         if task is not None:
             query = query.where(_about(task))
         return {row.origin: row.runs for row in self._all(query)}
