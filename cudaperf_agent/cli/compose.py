@@ -129,6 +129,7 @@ async def translate_async(
     tell = say or _ignore
     module = task.module is not None
     async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell, module=module) as parts:
+        parts.check()
         if parts.verifier.backend == "emulator" and not emulator.is_built():
             tell("the first test builds the CPU emulator, once for this version (some 20 s)")
         if task.module is not None:
@@ -305,6 +306,25 @@ def policy_config(settings: Settings, turns: int, *, module: bool = False) -> Po
     )
 
 
+def taking_turns(policy: Policy, verifier: Verifier, settings: Settings) -> Policy:
+    """The policy; where its model may be on the GPU that calls are timed on, one that never generates meanwhile."""
+    from graph.device_turns import with_device_turns
+
+    if verifier.backend != "gpu" or not may_generate_here(policy.name, settings.endpoint):
+        return policy
+    return with_device_turns(policy, lambda: verifier.place.alone(cpu=False))
+
+
+def may_generate_here(policy: str, endpoint: EndpointSettings) -> bool:
+    """Whether a policy of this name may use the GPU of this machine; a server elsewhere does not."""
+    from urllib.parse import urlsplit
+
+    kind = policy.removeprefix("ensemble:").partition(":")[0]
+    host = urlsplit(endpoint.url or "").hostname or ""
+    near = host in ("localhost", "::1") or host.startswith("127.")
+    return kind in ("local", "vllm") or (kind == "openai" and near)
+
+
 def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSettings, *, small: bool) -> Deps:
     """The graph's dependencies; `small` decides the prompt's form where the settings leave it open."""
     from cudaperf_agent.policies.examples import SHIPPED, ExamplePool
@@ -364,6 +384,7 @@ class _Parts:
     deps: Deps
     verifier: Verifier
     policy: Policy
+    check: Callable[[], None]
 
 
 @asynccontextmanager
@@ -379,8 +400,9 @@ async def _parts(
             if choice.note:
                 say(choice.note)
             with open_store(settings) as store:
-                deps = make_deps(choice.policy, verifier, store, settings.prompt, small=choice.small)
-                yield _Parts(deps, verifier, choice.policy)
+                policy = taking_turns(choice.policy, verifier, settings)
+                deps = make_deps(policy, verifier, store, settings.prompt, small=choice.small)
+                yield _Parts(deps, verifier, choice.policy, choice.check)
         finally:
             await choice.policy.aclose()
     finally:

@@ -205,8 +205,15 @@ def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """How fast, by label and text; or that nothing could be measured."""
     if not verdict.measured:
         return [("speed", "not measured: there is no GPU here")]
+    from cudaperf_agent.cuda.measure import best_of_c
+
+    best = best_of_c(verdict.speedups)
     rows = [
-        ("speed", f"{s.value:.2f} times as fast as {s.baseline} (95 %: {s.low:.2f} to {s.high:.2f})")
+        (
+            "speed",
+            f"{s.value:.2f} times as fast as {s.baseline}{', the best of the C' if s is best else ''} "
+            f"(95 %: {s.low:.2f} to {s.high:.2f})",
+        )
         for s in verdict.speedups
     ]
     for kind in ("device", "end_to_end", "resident"):

@@ -12,6 +12,7 @@ from cudaperf_agent.cuda.verdict import Timing
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import Argument, NativeRun, Wrap, call_native
+from cudaperf_agent.execution.pinned import pinned
 from cudaperf_agent.tasks.bounds import bounds_of
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
@@ -29,14 +30,25 @@ class Baseline:
     """One way of running the C.
 
     Attributes:
-        name: As shown: ``C -O3 -march=native, one core``.
+        name: As shown: ``gcc -O3 -march=native``.
         library: Built with its call stub.
         threads: OpenMP threads.
+        core: The processor that it runs on; `None` for any.
     """
 
     name: str
     library: Path
     threads: int = 1
+    core: int | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of its process."""
+        return {"OMP_NUM_THREADS": str(self.threads), "OMP_DYNAMIC": "false"}
+
+    def wrapped(self, wrap: Wrap | None) -> Wrap | None:
+        """`wrap`, on its processor."""
+        return wrap if self.core is None else pinned(wrap, self.core)
 
 
 async def timed_case(task: Task, native: Baseline, config: TimingConfig, wrap: Wrap | None) -> Case:
@@ -107,8 +119,8 @@ async def _run(task: Task, baseline: Baseline, cases: Sequence[Case], seconds: f
         baseline.library,
         [_timed_only(native_arguments(task, case)) for case in cases],
         limits=Limits(seconds=max(30.0, seconds), memory=16 << 30, file_bytes=16 << 30),
-        env={"OMP_NUM_THREADS": str(baseline.threads)},
-        wrap=wrap,
+        env=baseline.environment,
+        wrap=baseline.wrapped(wrap),
     )
 
 

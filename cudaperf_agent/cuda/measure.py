@@ -23,9 +23,26 @@ from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Task
 
 NAIVE = "naive CUDA"
-C_ONE_CORE = "C -O3 -march=native, one core"
+C_ONE_CORE = "gcc -O3 -march=native"
+C_FAST_MATH = f"{C_ONE_CORE} -ffast-math"
+C_OPENMP = f"{C_ONE_CORE} -fopenmp"
+_OLD_NAMES = {"C -O3 -march=native, one core": C_ONE_CORE}
 END_TO_END = ", copies included"
 C_END_TO_END = f"{C_ONE_CORE}{END_TO_END}"
+
+
+def baseline_name(stored: str) -> str:
+    """The name of a baseline as it is now, of one from an older verdict."""
+    for old, new in _OLD_NAMES.items():
+        if stored in (old, f"{old}{END_TO_END}"):
+            return stored.replace(old, new)
+    return stored
+
+
+def best_of_c(speedups: Sequence[Speedup]) -> Speedup | None:
+    """The one over the fastest way to run the C, copies apart; `None` where there are not several to choose from."""
+    of_c = [s for s in speedups if s.baseline in (C_ONE_CORE, C_FAST_MATH, C_OPENMP)]
+    return min(of_c, key=lambda s: s.value) if len(of_c) > 1 else None
 
 
 class Turn(Protocol):

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cudaperf_agent.cuda.baselines import Baseline, make_contents, time_reference, timed_case
+from cudaperf_agent.cuda.baselines import make_contents, time_reference, timed_case
 from cudaperf_agent.cuda.building import Built
+from cudaperf_agent.cuda.c_baselines import c_baselines, native_baseline
 from cudaperf_agent.cuda.ceilings import device_ceilings
 from cudaperf_agent.cuda.compile import compile_cuda
-from cudaperf_agent.cuda.measure import C_ONE_CORE, Baselines, Stopwatch, measured_verdict, with_times
+from cudaperf_agent.cuda.measure import Baselines, Stopwatch, measured_verdict, with_times
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.own import OwnTimer
@@ -21,10 +22,8 @@ from cudaperf_agent.cuda.tracer import tracer_library
 from cudaperf_agent.cuda.verdict import Timing, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
-from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.oracle import Oracle
-from cudaperf_agent.tasks.reference_build import Build, require_library
 
 TIMER = Path(__file__).with_name("timer.cu")
 
@@ -118,14 +117,18 @@ class Measuring:
 
     async def _make_contents(self, task: Task) -> Contents:
         config, wrap = self._timing, self._place.sandbox.wrap
-        case = await timed_case(task, await _native(task), config, wrap)
+        case = await timed_case(task, await native_baseline(task), config, wrap)
         # Not the oracle of the tests: what is this large is not kept for longer than the task is at hand.
         return await make_contents(task, Oracle(task, wrap), case, config)
 
     async def _time_baselines(self, task: Task, contents: Contents, watch: Stopwatch) -> Baselines:
         config, wrap = self._place.config, self._place.sandbox.wrap
         references: list[Timing] = []
-        for baseline in await baselines_of(task, contents, wrap):
+        if config.trust == "own":
+            ways = [await native_baseline(task)]
+        else:
+            ways = await c_baselines(task, contents, config.reference, wrap)
+        for baseline in ways:
             async with self._place.alone():
                 timing = await time_reference(
                     task, baseline, contents, config.reference_samples, config.reference, wrap
@@ -145,12 +148,3 @@ class Measuring:
         plain = next((v for v in generate(task).variants if v.naive), None)
         built = await self._build(task, plain.source) if plain else None
         return built if isinstance(built, Built) else None
-
-
-async def _native(task: Task) -> Baseline:
-    return Baseline(C_ONE_CORE, await require_library(task, Build.NATIVE))
-
-
-async def baselines_of(task: Task, contents: Contents, wrap: Wrap | None) -> list[Baseline]:
-    """The ways to run the C that a candidate is compared with."""
-    return [await _native(task)]

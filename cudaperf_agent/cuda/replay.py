@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cudaperf_agent.cuda.measure import baseline_name
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.cuda.verifier import Verifier
 from cudaperf_agent.cuda.workplace import VerifierConfig
@@ -71,7 +72,8 @@ def _differences(before: Verdict, after: Verdict) -> list[str]:
             if old_set.get(key) != new_set.get(key):
                 found.append(f"{kind} of {key}: {old_set.get(key)} before, {new_set.get(key)} now")
     for old_speed in before.speedups:
-        new_speed = next((s for s in after.speedups if s.baseline == old_speed.baseline), None)
+        name = baseline_name(old_speed.baseline)
+        new_speed = next((s for s in after.speedups if s.baseline == name), None)
         if new_speed is None or new_speed.high < old_speed.low or new_speed.low > old_speed.high:
             now = "none" if new_speed is None else f"{new_speed.value:.3g}"
             found.append(f"speedup over {old_speed.baseline}: {old_speed.value:.3g} before, {now} now")

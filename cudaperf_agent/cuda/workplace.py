@@ -49,8 +49,8 @@ class VerifierConfig:
         standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
         staged: Processes at once that wait, with their contents, for their turn to be timed.
-        trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it, and
-            times by `own.OwnTimer`.
+        trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it,
+            times by `own.OwnTimer`, and of the C on one core only.
         own: Numbers of such times.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
     """

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Policy
 from cudaperf_agent.policies.endpoint import EndpointHealth, probe
 from cudaperf_agent.policies.ensemble import EnsemblePolicy
-from cudaperf_agent.policies.local import LocalConfig, LocalPolicy
+from cudaperf_agent.policies.local import LocalConfig, LocalPolicy, check_local
 from cudaperf_agent.policies.model_spec import (
     SMALL_CONTEXT,
     local_missing,
@@ -22,7 +24,7 @@ from cudaperf_agent.policies.openai import MOST_TOKENS, EndpointConfig, OpenAIPo
 from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.scripted import ScriptedPolicy
 from cudaperf_agent.policies.variants import VariantsPolicy
-from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
+from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy, check_vllm
 
 NAMES = (
     "auto",
@@ -61,11 +63,14 @@ class Choice:
         policy: To be closed by the caller.
         note: For the user.
         small: Whether it is a small model, which wants compact prompts.
+        check: Finds out, in no time, whether it can propose; raises `BackendUnavailable` if a library, weights or an
+            adapter are missing. A stored run that has ended is told again without them.
     """
 
     policy: Policy
     note: str = ""
     small: bool = False
+    check: Callable[[], None] = lambda: None
 
 
 async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice:
@@ -122,7 +127,7 @@ async def _ensemble(config: PolicyConfig, argument: str) -> Choice:
             )
         choice = found.choice
     note = choice.note.replace("policy auto takes", "the ensemble's model is")
-    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small)
+    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small, choice.check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +198,12 @@ def _local(config: LocalConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
-    return Choice(LocalPolicy(config), small=small_model(str(config.model) if config.model else None))
+    small = small_model(str(config.model) if config.model else None)
+    return Choice(LocalPolicy(config), small=small, check=partial(check_local, config))
 
 
 def _vllm(config: VllmConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=spec.model, adapter=spec.adapter)
-    return Choice(VllmPolicy(config), small=small_model(config.model))
+    return Choice(VllmPolicy(config), small=small_model(config.model), check=partial(check_vllm, config))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,9 @@ from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from cudaperf_agent.policies.model_spec import ModelSpec
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
-from cudaperf_agent.policies.smollm2 import smollm2_folder
+from cudaperf_agent.policies.smollm2 import check_smollm2, smollm2_folder
+
+_INSTALL = 'Install it with: pip install "cudaperf-agent[local]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +123,36 @@ class LocalPolicy:
         self._loaded = None
 
 
+def check_local(config: LocalConfig) -> None:
+    """Find out quickly whether a model can be loaded: nothing is imported, nothing converted.
+
+    Raises:
+        BackendUnavailable: A library, the model folder, the weights in the box or the adapter is missing.
+    """
+    needed = ("torch", "transformers", "peft") if config.adapter else ("torch", "transformers")
+    for name in needed:
+        if importlib.util.find_spec(name) is None:
+            raise BackendUnavailable(f"{name} is not installed", hint=_INSTALL)
+    if config.model is None:
+        check_smollm2()
+    elif not (config.model / "config.json").exists():
+        raise BackendUnavailable(f"{config.model} is no Hugging Face model folder (it has no config.json)")
+    if config.adapter and not (config.adapter / "adapter_config.json").exists():
+        raise BackendUnavailable(f"{config.adapter} is no peft adapter (it has no adapter_config.json)")
+
+
 def load_model(config: LocalConfig) -> tuple[Any, Any]:
     """The model (evaluation mode, bfloat16) and its tokenizer.
 
     Raises:
         BackendUnavailable: A library, the model folder or the adapter is missing.
     """
+    check_local(config)
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise BackendUnavailable(
-            f"{error.name or 'torch'} is not installed", hint='Install it with: pip install "cudaperf-agent[local]"'
-        ) from error
+        raise BackendUnavailable(f"{error.name or 'torch'} is not installed", hint=_INSTALL) from error
     folder = config.model or smollm2_folder()
     if not (folder / "config.json").exists():
         raise BackendUnavailable(f"{folder} is no Hugging Face model folder (it has no config.json)")

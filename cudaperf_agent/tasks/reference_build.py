@@ -25,7 +25,8 @@ class Build(StrEnum):
     `PLAIN` is the reference; `CHECKED` has the address and undefined-behaviour sanitizers. The others tell how much of
     the result is rounding: `CONTRACTED` fuses multiply and add, `REASSOCIATED` reorders sums, `UPWARD` and `DOWNWARD`
     round in one direction; `WIDE` is for a task that `widen.widen` made. `NATIVE` is the C as fast as gcc
-    makes it without changing results beyond contraction.
+    makes it without changing results beyond contraction; `FAST` lets it change them, and `OPENMP` heeds pragmas (both
+    only where the results have been judged).
     """
 
     PLAIN = "plain"
@@ -35,6 +36,8 @@ class Build(StrEnum):
     UPWARD = "upward"
     DOWNWARD = "downward"
     NATIVE = "native"
+    FAST = "fast"
+    OPENMP = "openmp"
     WIDE = "wide"
 
 
@@ -63,6 +66,8 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
     Build.DOWNWARD: ("-O1", "-ffp-contract=off", "-frounding-math"),
     Build.WIDE: ("-O1", "-ffp-contract=off", *_STRICT),
     Build.NATIVE: ("-O3", "-march=native", "-ffp-contract=fast"),
+    Build.FAST: ("-O3", "-march=native", "-ffast-math"),
+    Build.OPENMP: ("-O3", "-march=native", "-ffp-contract=fast", "-fopenmp"),
 }
 # <tgmath.h> brings <complex.h>, whose I is too good a name to lose
 _PRELUDE = {Build.WIDE: "#include <tgmath.h>\n#undef I\n#undef complex\n"}

@@ -200,6 +200,8 @@ def test_without_vllm_it_says_what_to_install(cli: Cli, monkeypatch: pytest.Monk
     done = cli("serve", "--port", str(free_port()), "--model", "org/model")
     assert done.code == 3
     assert "cudaperf-agent[vllm]" in done.err
+    assert "starting" not in done.err
+    assert "serve.log" not in done.err
     assert not (config_dir() / "config.toml").exists()
 
 
