@@ -76,8 +76,8 @@ class LocalSettings(Section):
 
     model: Path | None = None
     """Hugging Face folder; unset is SmolLM2-135M-Instruct, which comes with the `local` extra."""
-    adapter: Path | None = None
-    """LoRA folder (peft) on top of the model."""
+    adapter: Literal["shipped", "none"] | Path = "shipped"
+    """LoRA folder (peft) on top of the model, or `none`; `shipped` is ours, for SmolLM2-135M-Instruct only."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where it runs; `auto` takes a GPU if torch sees one."""
     batch: int = Field(default=8, ge=1)
@@ -95,8 +95,8 @@ class VllmSettings(Section):
 
     model: str | None = None
     """Hugging Face name or folder; unset is SmolLM2-135M-Instruct."""
-    adapter: Path | None = None
-    """LoRA folder (peft) on top of the model."""
+    adapter: Literal["shipped", "none"] | Path = "shipped"
+    """LoRA folder (peft) on top of the model, or `none`; `shipped` is ours, for SmolLM2-135M-Instruct only."""
     lora_rank: int = Field(default=64, ge=0)
     """Largest rank of an adapter; 0 switches adapters off."""
     dtype: str = "bfloat16"
@@ -125,9 +125,9 @@ class ServeSettings(Section):
     """What `cudaperf serve` starts."""
 
     model: str = "smollm2"
-    """Hugging Face name or folder, or `smollm2` for the small model in the box."""
-    adapter: Path | None = None
-    """LoRA folder (peft) served under the name `cudaperf`, beside the bare model."""
+    """Hugging Face name or folder; `smollm2` or `smollm2-135m-instruct` is the small model in the box."""
+    adapter: Literal["shipped", "none"] | Path = "shipped"
+    """LoRA folder (peft) served as `cudaperf` beside the bare model, or `none`; `shipped` is the small model's."""
     host: str = "127.0.0.1"
     """Address the server listens on. It asks for no key: anything but a loopback address opens it to the network."""
     port: int = Field(default=8000, ge=1, le=65535)

@@ -28,6 +28,8 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
         monkeypatch.setenv("CUDAPERF_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "test-cache"))
     for name in [n for n in os.environ if n.startswith("CUDAPERF_") and not n.endswith("_DIR")]:
         monkeypatch.delenv(name)
+    # Where torch is installed, `auto` is the small model, which takes minutes on a CPU; tests of it say so.
+    monkeypatch.setenv("CUDAPERF_LOCAL__ADAPTER", "none")
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,9 @@ async def translate_async(
         check(task)
     wanted = settings.translate
     tell = say or _ignore
-    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell) as parts:
+    module = task.module is not None
+    async with _parts(settings, wanted.policy, wanted.turns, wanted.seed, tell, module=module) as parts:
+        parts.check()
         if parts.verifier.backend == "emulator" and not emulator.is_built():
             tell("the first test builds the CPU emulator, once for this version (some 20 s)")
         if task.module is not None:
@@ -276,21 +278,51 @@ def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:
     return EndpointConfig(**values, api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else None)
 
 
-def policy_config(settings: Settings, turns: int) -> PolicyConfig:
-    """What the policies are made of."""
+def policy_config(settings: Settings, turns: int, *, module: bool = False) -> PolicyConfig:
+    """What the policies are made of; `module` says that PyTorch modules are to be translated."""
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.local import LocalConfig
+    from cudaperf_agent.policies.model_spec import chosen_adapter
     from cudaperf_agent.policies.sampling import SamplingConfig
     from cudaperf_agent.policies.vllm import VllmConfig
 
     drawn = {"temperature", "top_p", "max_tokens"}
+    other = drawn | {"adapter"}
     local, vllm = settings.local, settings.vllm
     return PolicyConfig(
         endpoint_config(settings.endpoint),
-        LocalConfig(**local.model_dump(exclude=drawn), sampling=SamplingConfig(**local.model_dump(include=drawn))),
-        VllmConfig(**vllm.model_dump(exclude=drawn), sampling=SamplingConfig(**vllm.model_dump(include=drawn))),
+        LocalConfig(
+            **local.model_dump(exclude=other),
+            adapter=chosen_adapter(local.adapter, in_the_box=local.model is None),
+            sampling=SamplingConfig(**local.model_dump(include=drawn)),
+        ),
+        VllmConfig(
+            **vllm.model_dump(exclude=other),
+            adapter=chosen_adapter(vllm.adapter, in_the_box=vllm.model is None and vllm.lora_rank > 0),
+            sampling=SamplingConfig(**vllm.model_dump(include=drawn)),
+        ),
         turns,
+        module,
     )
+
+
+def taking_turns(policy: Policy, verifier: Verifier, settings: Settings) -> Policy:
+    """The policy; where its model may be on the GPU that calls are timed on, one that never generates meanwhile."""
+    from graph.device_turns import with_device_turns
+
+    if verifier.backend != "gpu" or not may_generate_here(policy.name, settings.endpoint):
+        return policy
+    return with_device_turns(policy, lambda: verifier.place.alone(cpu=False))
+
+
+def may_generate_here(policy: str, endpoint: EndpointSettings) -> bool:
+    """Whether a policy of this name may use the GPU of this machine; a server elsewhere does not."""
+    from urllib.parse import urlsplit
+
+    kind = policy.removeprefix("ensemble:").partition(":")[0]
+    host = urlsplit(endpoint.url or "").hostname or ""
+    near = host in ("localhost", "::1") or host.startswith("127.")
+    return kind in ("local", "vllm") or (kind == "openai" and near)
 
 
 def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSettings, *, small: bool) -> Deps:
@@ -352,23 +384,25 @@ class _Parts:
     deps: Deps
     verifier: Verifier
     policy: Policy
+    check: Callable[[], None]
 
 
 @asynccontextmanager
 async def _parts(
-    settings: Settings, policy_name: str, turns: int, seed: int, say: Callable[[str], None]
+    settings: Settings, policy_name: str, turns: int, seed: int, say: Callable[[str], None], *, module: bool = False
 ) -> AsyncIterator[_Parts]:
     from cudaperf_agent.policies.auto import choose_policy
 
     verifier = make_verifier(seed)
     try:
-        choice = await choose_policy(policy_name, policy_config(settings, turns))
+        choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:
             if choice.note:
                 say(choice.note)
             with open_store(settings) as store:
-                deps = make_deps(choice.policy, verifier, store, settings.prompt, small=choice.small)
-                yield _Parts(deps, verifier, choice.policy)
+                policy = taking_turns(choice.policy, verifier, settings)
+                deps = make_deps(policy, verifier, store, settings.prompt, small=choice.small)
+                yield _Parts(deps, verifier, choice.policy, choice.check)
         finally:
             await choice.policy.aclose()
     finally:

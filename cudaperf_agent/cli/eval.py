@@ -277,9 +277,8 @@ class _Parts:
 
 @asynccontextmanager
 async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts]:
-    from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config
+    from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config, taking_turns
     from cudaperf_agent.policies.auto import choose_policy
-    from training.evaluation.device_turns import with_device_turns
 
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
     verifier = make_verifier(0)
@@ -288,25 +287,14 @@ async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts
         try:
             if choice.note:
                 say(choice.note)
-            policy = choice.policy
-            if verifier.backend == "gpu" and _may_generate_here(policy.name, settings):
-                policy = with_device_turns(policy, lambda: verifier.place.alone(cpu=False))
+            choice.check()
+            policy = taking_turns(choice.policy, verifier, settings)
             with open_store(settings) as store:
                 yield _Parts(make_deps(policy, verifier, store, settings.prompt, small=choice.small), verifier)
         finally:
             await choice.policy.aclose()
     finally:
         await verifier.aclose()
-
-
-def _may_generate_here(policy: str, settings: AllSettings) -> bool:
-    """Whether the model may be on the GPU of this machine, where it must not generate while a call is timed."""
-    from urllib.parse import urlsplit
-
-    kind = policy.removeprefix("ensemble:").partition(":")[0]
-    host = urlsplit(settings.endpoint.url or "").hostname or ""
-    near = host in ("localhost", "::1") or host.startswith("127.")
-    return kind in ("local", "vllm") or (kind == "openai" and near)
 
 
 def _notes(wanted: Settings) -> tuple[str, ...]:

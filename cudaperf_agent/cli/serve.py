@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudaperf_agent.policies.vllm_server import ServerConfig
+    from cudaperf_agent.settings_model import ServeSettings
 
 
 def serve(
@@ -16,7 +19,8 @@ def serve(
         str | None, typer.Option(metavar="NAME", help="Hugging Face name or folder; smollm2 is the one in the box.")
     ] = None,
     adapter: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="LoRA folder, served as `cudaperf` beside the bare model.")
+        str | None,
+        typer.Option(metavar="DIR", help="LoRA folder, served as `cudaperf` beside the bare model; none, shipped."),
     ] = None,
     tensor_parallel: Annotated[int | None, typer.Option(metavar="N", help="GPUs the model is spread over.")] = None,
     quantization: Annotated[
@@ -45,7 +49,6 @@ def serve(
     the data folder.
     """
     from cudaperf_agent.cli.serving import run_server
-    from cudaperf_agent.policies.vllm_server import ServerConfig
     from cudaperf_agent.settings import load_settings
 
     flags = {
@@ -60,13 +63,26 @@ def serve(
         "serve.start_timeout": start_timeout,
     }
     wanted = load_settings(flags).settings.serve
-    values = wanted.model_dump(exclude={"start_timeout"})
-    if wanted.adapter:
-        values["adapter"] = wanted.adapter.expanduser().absolute()
-    config = ServerConfig(**values, extra=tuple(extra or ()))
+    config = server_config(wanted, tuple(extra or ()))
     check_port(config.host, config.port)
     run_server(config, wanted.start_timeout, record=record)
     return 0
+
+
+def server_config(wanted: ServeSettings, extra: tuple[str, ...] = ()) -> ServerConfig:
+    """What the server is started with; the shipped adapter goes with the small model, unless adapters are off."""
+    from cudaperf_agent.policies.model_spec import chosen_adapter
+    from cudaperf_agent.policies.smollm2 import NAME
+    from cudaperf_agent.policies.vllm_server import SMALL_MODEL, ServerConfig
+
+    model = SMALL_MODEL if wanted.model == NAME else wanted.model
+    adapter = chosen_adapter(wanted.adapter, in_the_box=model == SMALL_MODEL and wanted.lora_rank > 0)
+    return ServerConfig(
+        **wanted.model_dump(exclude={"start_timeout", "model", "adapter"}),
+        model=model,
+        adapter=adapter.expanduser().absolute() if adapter else None,
+        extra=extra,
+    )
 
 
 def check_port(host: str, port: int) -> None:

@@ -17,7 +17,7 @@ from cudaperf_agent.cli import user_file
 from cudaperf_agent.cli.output import put, say
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.execution.paths import config_dir, data_dir
-from cudaperf_agent.policies.vllm_server import ServerConfig, VllmServer
+from cudaperf_agent.policies.vllm_server import ServerConfig, VllmServer, check_server
 from cudaperf_agent.settings import USER_FILE, load_settings
 from graph import loop
 
@@ -44,8 +44,10 @@ def run_server(config: ServerConfig, start_timeout: float, *, record: bool) -> N
     """Start the server, say when it is up, and stop it at Ctrl-C or when the process is asked to end.
 
     Raises:
-        BackendUnavailable: It does not start, or ends by itself; the end of its log has been shown.
+        BackendUnavailable: Something that it needs is missing, which is said before anything else; or it does not
+            start, or ends by itself, and the end of its log has been shown.
     """
+    check_server(config)
     path = data_dir() / "serve.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     recorded = config_dir() / USER_FILE

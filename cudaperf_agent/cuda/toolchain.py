@@ -16,6 +16,8 @@ from pathlib import Path
 from cudaperf_agent.errors import BackendUnavailable, ConfigError
 
 DEFAULT_ARCH = "sm_90"
+MINIMUM = (11, 8)
+"""The first release that knows both ``-std=c++17`` (11.0) and ``sm_90`` (11.8), of `compile.CompileConfig`'s flags."""
 _VERSION_SECONDS = 20.0
 _REMEDY = 'pip install "cudaperf-agent[nvcc]", or install a CUDA toolkit and set CUDAPERF_NVCC to its nvcc.'
 
@@ -52,8 +54,8 @@ def find_nvcc(setting: str | Path | None = None) -> Nvcc:
         setting: The user's choice; ``CUDAPERF_NVCC`` where `None`.
 
     Raises:
-        ConfigError: The user's choice is not a working nvcc.
-        BackendUnavailable: None is found.
+        ConfigError: The user's choice is not a working nvcc, or too old.
+        BackendUnavailable: None is found that is new enough.
     """
     chosen = str(setting or os.environ.get("CUDAPERF_NVCC", ""))
     if chosen:
@@ -61,12 +63,27 @@ def find_nvcc(setting: str | Path | None = None) -> Nvcc:
         found = _probe(path, "CUDAPERF_NVCC")
         if found is None:
             raise ConfigError(f"{path} is not a working nvcc", where="CUDAPERF_NVCC", hint=_REMEDY)
+        if not _new_enough(found):
+            raise ConfigError(_too_old(found), where="CUDAPERF_NVCC", hint=_REMEDY)
         return found
+    old: Nvcc | None = None
     for place in _places():
         found = _probe(place.path, place.origin)
-        if found is not None:
+        if found is not None and _new_enough(found):
             return found
+        old = old or found
+    if old is not None:
+        raise BackendUnavailable(_too_old(old), where=str(old.path), hint=_REMEDY)
     raise BackendUnavailable("nvcc is not installed, and CUDA cannot be compiled without it", hint=_REMEDY)
+
+
+def _new_enough(nvcc: Nvcc) -> bool:
+    return tuple(int(number) for number in nvcc.version.split(".")[:2]) >= MINIMUM
+
+
+def _too_old(nvcc: Nvcc) -> str:
+    least = ".".join(map(str, MINIMUM))
+    return f"nvcc {nvcc.version} at {nvcc.path} is too old: it must be {least} or newer, which knows {DEFAULT_ARCH}"
 
 
 def _places() -> Iterator[_Place]:
@@ -96,7 +113,7 @@ def _asked(path: Path, _changed: int, origin: str) -> Nvcc | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = re.search(r"release \S+, V(\S+)", done.stdout)
+    version = re.search(r"release \S+, V(\d+\.\d+\S*)", done.stdout)
     if done.returncode or not version:
         return None
     root = path.resolve().parent.parent

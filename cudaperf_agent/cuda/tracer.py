@@ -84,6 +84,7 @@ def _built(cupti: _Cupti, target: Path) -> bool:
             capture_output=True,
             timeout=_SECONDS,
             check=False,
+            start_new_session=True,  # Ctrl-C lets the step at work end, of which this may be part
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

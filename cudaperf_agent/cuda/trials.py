@@ -40,11 +40,15 @@ class TwoRuns:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Cases of a task, what they must give, and the SHA-256 (hex) of their inputs."""
+    """Cases of a task, what they must give, the SHA-256 (hex) of their inputs, and larger cases to count launches on.
+
+    The larger ones are for PyTorch modules; those of C tasks are made where they are needed.
+    """
 
     cases: tuple[Case, ...]
     expected: tuple[Expected, ...]
     digest: str = ""
+    probes: tuple[Case, ...] = ()
 
 
 async def try_candidate(
@@ -147,6 +151,8 @@ async def _probed(task: Task, probes: Sequence[Case], plan: RunPlan, run: Run) -
 
 def _probe_cases(task: Task, suite: Suite) -> list[Case]:
     """Cases in which each size in turn is large and the others small, then all are; the smallest first."""
+    if task.module is not None:
+        return sorted(suite.probes, key=_elements)
     known = integers(task)
     if not known.sizes:
         return []

@@ -246,7 +246,8 @@ def runner_program() -> Path:
     building = program.with_name(f"runner.{os.getpid()}")
     command = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-o", str(building), str(source), "-ldl"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        # In a session of its own: Ctrl-C lets the step at work end, of which this may be part.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, start_new_session=True)
     except FileNotFoundError as error:
         raise BackendUnavailable(
             "g++ is not installed, and native code cannot be tested without it",

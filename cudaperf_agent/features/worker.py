@@ -93,6 +93,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # Ctrl-C is for us, who may let the step at work end
         )
         if self._line(self._limits.start_seconds) != _READY:
             self._stop()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Policy
 from cudaperf_agent.policies.endpoint import EndpointHealth, probe
 from cudaperf_agent.policies.ensemble import EnsemblePolicy
-from cudaperf_agent.policies.local import LocalConfig, LocalPolicy
+from cudaperf_agent.policies.local import LocalConfig, LocalPolicy, check_local
 from cudaperf_agent.policies.model_spec import (
     SMALL_CONTEXT,
     local_missing,
@@ -22,7 +24,7 @@ from cudaperf_agent.policies.openai import MOST_TOKENS, EndpointConfig, OpenAIPo
 from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.scripted import ScriptedPolicy
 from cudaperf_agent.policies.variants import VariantsPolicy
-from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
+from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy, check_vllm
 
 NAMES = (
     "auto",
@@ -43,12 +45,14 @@ class PolicyConfig:
         endpoint: The configured endpoint, if there is one; `logprobs` of `None` there asks vLLM servers only.
         local, vllm: The models in this process; their `model` and `adapter` serve where the name gives none.
         turns: Turns of a trajectory.
+        module: Whether PyTorch modules are to be translated; the shipped adapter has learned C alone.
     """
 
     endpoint: EndpointConfig | None = None
     local: LocalConfig = field(default_factory=LocalConfig)
     vllm: VllmConfig = field(default_factory=VllmConfig)
     turns: int = 5
+    module: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,14 @@ class Choice:
         policy: To be closed by the caller.
         note: For the user.
         small: Whether it is a small model, which wants compact prompts.
+        check: Finds out, in no time, whether it can propose; raises `BackendUnavailable` if a library, weights or an
+            adapter are missing. A stored run that has ended is told again without them.
     """
 
     policy: Policy
     note: str = ""
     small: bool = False
+    check: Callable[[], None] = lambda: None
 
 
 async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice:
@@ -98,6 +105,10 @@ async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice
 
 async def _automatic(config: PolicyConfig) -> Choice:
     found = await _some_model(config)
+    if found.choice is not None and found.shipped:
+        # The small model is right about two thirds of the time: what it fails at is the generator's, in the same run.
+        both = EnsemblePolicy(found.choice.policy, turns=config.turns)
+        return replace(found.choice, policy=both, note=f"{found.choice.note}; the variants help where it fails")
     if found.choice is not None:
         return found.choice
     return Choice(VariantsPolicy(turns=config.turns), f"policy auto takes the variants: {found.why_none}")
@@ -116,13 +127,14 @@ async def _ensemble(config: PolicyConfig, argument: str) -> Choice:
             )
         choice = found.choice
     note = choice.note.replace("policy auto takes", "the ensemble's model is")
-    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small)
+    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small, choice.check)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     choice: Choice | None
     why_none: str = ""
+    shipped: bool = False
 
 
 async def _some_model(config: PolicyConfig) -> _Found:
@@ -135,16 +147,19 @@ async def _some_model(config: PolicyConfig) -> _Found:
             choice = _served(config.endpoint, config.endpoint.model, health)
             return _Found(replace(choice, note=f"policy auto takes {choice.policy.name} at {config.endpoint.url}"))
         reasons = [f"the endpoint {config.endpoint.url} is not used ({health.reason})"]
-    missing = local_missing()
-    adapter = config.local.adapter or (None if config.local.model else shipped_adapter())
+    missing = local_missing(config.local.model)
+    adapter = config.local.adapter
+    shipped = adapter is not None and adapter == shipped_adapter()
     if missing is not None:
         reasons.append(f"no local model ({missing} is not installed)")
     elif adapter is None:
         # Measured: the bare small model writes nothing that compiles.
         reasons.append("no local model has an adapter (local.adapter)")
+    elif shipped and config.module:
+        reasons.append("the local model has learned C, not PyTorch")
     else:
         choice = _local(config.local, "")
-        return _Found(replace(choice, note=f"policy auto takes {choice.policy.name}: {reasons[0]}"))
+        return _Found(replace(choice, note=f"policy auto takes {choice.policy.name}: {reasons[0]}"), shipped=shipped)
     return _Found(None, ", ".join(reasons))
 
 
@@ -183,15 +198,12 @@ def _local(config: LocalConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
-    elif config.model is None and config.adapter is None:
-        config = replace(config, adapter=shipped_adapter())
-    return Choice(LocalPolicy(config), small=small_model(str(config.model) if config.model else None))
+    small = small_model(str(config.model) if config.model else None)
+    return Choice(LocalPolicy(config), small=small, check=partial(check_local, config))
 
 
 def _vllm(config: VllmConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=spec.model, adapter=spec.adapter)
-    elif config.model is None and config.adapter is None:
-        config = replace(config, adapter=shipped_adapter())
-    return Choice(VllmPolicy(config), small=small_model(config.model))
+    return Choice(VllmPolicy(config), small=small_model(config.model), check=partial(check_vllm, config))

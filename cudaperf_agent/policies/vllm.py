@@ -6,6 +6,7 @@ The engine belongs to the event loop that first used it, so a process has one lo
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from cudaperf_agent.errors import BackendUnavailable, CudaPerfError, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from cudaperf_agent.policies.model_spec import ModelSpec
 from cudaperf_agent.policies.sampling import SamplingConfig, row_seed
-from cudaperf_agent.policies.smollm2 import smollm2_folder
+from cudaperf_agent.policies.smollm2 import check_smollm2, smollm2_folder
+
+_INSTALL = 'Install it with: pip install "cudaperf-agent[vllm]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,20 @@ class VllmPolicy:
                 self._tokenizer, self._engine = start_engine(self._config)
 
 
+def check_vllm(config: VllmConfig) -> None:
+    """Find out quickly whether an engine can be started: nothing is imported, nothing converted.
+
+    Raises:
+        BackendUnavailable: vLLM, the weights in the box or the adapter is missing.
+    """
+    if importlib.util.find_spec("vllm") is None:
+        raise BackendUnavailable("vllm is not installed", hint=_INSTALL)
+    if config.model is None:
+        check_smollm2()
+    if config.adapter and not (config.adapter / "adapter_config.json").exists():
+        raise BackendUnavailable(f"{config.adapter} is no peft adapter (it has no adapter_config.json)")
+
+
 def start_engine(config: VllmConfig) -> tuple[Any, Any]:
     """Tokenizer and started engine. Blocks for tens of seconds; call it on the loop that will use the engine.
 
@@ -200,9 +217,7 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
     except ImportError as error:
-        raise BackendUnavailable(
-            f"{error.name or 'vllm'} is not installed", hint='Install it with: pip install "cudaperf-agent[vllm]"'
-        ) from error
+        raise BackendUnavailable(f"{error.name or 'vllm'} is not installed", hint=_INSTALL) from error
     model = config.model or str(smollm2_folder())
     options: dict[str, Any] = {
         "model": model,

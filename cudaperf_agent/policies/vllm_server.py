@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudaperf_agent.errors import BackendUnavailable
-from cudaperf_agent.policies.smollm2 import NAME, smollm2_folder
+from cudaperf_agent.policies.smollm2 import NAME, check_smollm2, smollm2_folder
 
 SMALL_MODEL = "smollm2"
 """What ``--model`` says for the model in the box."""
@@ -75,6 +75,19 @@ class ServerConfig:
         return NAME if self.model == SMALL_MODEL else self.model
 
 
+def check_server(config: ServerConfig) -> None:
+    """Find out quickly whether the server can be started.
+
+    Raises:
+        BackendUnavailable: vLLM or the small model's weights are not installed, or the adapter's folder holds none.
+    """
+    if config.adapter and not (config.adapter / "adapter_config.json").exists():
+        raise BackendUnavailable(f"{config.adapter} is no peft adapter (it has no adapter_config.json)")
+    _program()
+    if config.model == SMALL_MODEL:
+        check_smollm2()
+
+
 def command(config: ServerConfig) -> list[str]:
     """The command line of the server.
 
@@ -124,11 +137,9 @@ class VllmServer:
         """Start the process; its log goes line by line to `on_line`.
 
         Raises:
-            BackendUnavailable: As `command`, or an adapter folder without an adapter.
+            BackendUnavailable: As `check_server`.
         """
-        adapter = self.config.adapter
-        if adapter and not (adapter / "adapter_config.json").exists():
-            raise BackendUnavailable(f"{adapter} is no peft adapter (it has no adapter_config.json)")
+        check_server(self.config)
         line = await asyncio.to_thread(command, self.config)
         self._process = await asyncio.create_subprocess_exec(
             *line,

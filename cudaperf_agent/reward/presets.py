@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cudaperf_agent.cuda.measure import C_END_TO_END, C_ONE_CORE, NAIVE
+from cudaperf_agent.cuda.modules.timing import EAGER
+
 Gate = Literal["always", "compiled", "correct"]
 """When the structural reward is added. The paper's sources are ambiguous about it."""
 
@@ -15,8 +18,8 @@ class RewardPreset:
 
     Attributes:
         name: ``paper`` or ``robust``.
-        baselines: Names of the speedup's baseline, best first; the last of several is a fallback and
-            flagged (``eager`` is PyTorch's naive).
+        baselines: Names of the speedup's baseline, the first that a verdict has counts.
+        fallbacks: Names taken where there is none of them; flagged.
         uncompiled: Reward of what does not compile, of no code and of a cheat.
         wrong_base: Reward of a wrong candidate whose pass rate is 1 (a finding of the memory checker).
         wrong_slope: Loss per unit of 1 − pass rate.
@@ -31,6 +34,7 @@ class RewardPreset:
 
     name: str
     baselines: tuple[str, ...]
+    fallbacks: tuple[str, ...]
     uncompiled: float
     wrong_base: float
     wrong_slope: float
@@ -46,7 +50,8 @@ class RewardPreset:
 
 PAPER = RewardPreset(
     name="paper",
-    baselines=("reference",),
+    baselines=(C_ONE_CORE, C_END_TO_END),
+    fallbacks=(),
     uncompiled=-3.0,
     wrong_base=0.0,
     wrong_slope=2.0,
@@ -63,7 +68,8 @@ PAPER = RewardPreset(
 
 ROBUST = RewardPreset(
     name="robust",
-    baselines=("naive", "eager", "reference"),
+    baselines=(NAIVE, EAGER),
+    fallbacks=(C_ONE_CORE, C_END_TO_END),
     uncompiled=-3.0,
     wrong_base=-1.8,
     wrong_slope=0.6,

@@ -61,12 +61,13 @@ def _correct(verdict: Verdict, preset: RewardPreset) -> Verifiable:
     speedup, baseline, flags = 1.0, "", []
     cv = 0.0
     if verdict.measured:
-        found = next((s for name in preset.baselines for s in verdict.speedups if s.baseline == name), None)
+        names = (*preset.baselines, *preset.fallbacks)
+        found = next((s for name in names for s in verdict.speedups if s.baseline == name), None)
         if found is None:
             flags.append("timed without a baseline: S = 1")
         else:
             speedup, baseline = found.value, found.baseline
-            if len(preset.baselines) > 1 and baseline == preset.baselines[-1]:
+            if baseline in preset.fallbacks:
                 flags.append(f"no {preset.baselines[0]} baseline: S is over {baseline}")
         timing = verdict.timing("device") or verdict.timing("end_to_end")
         cv = min(max(timing.cv, 0.0), preset.cv_cap) if timing is not None else 0.0

@@ -10,7 +10,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, RowMapping, Select, Table, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Row,
+    RowMapping,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from cudaperf_agent.cuda.verdict import Verdict
@@ -158,10 +170,15 @@ class Store:
             if wanted is not None:
                 query = query.where(column == str(wanted))
         if task is not None:
-            query = query.where(
-                RunRow.task_name.contains(task, autoescape=True) | RunRow.task_path.contains(task, autoescape=True)
-            )
+            query = query.where(_about(task))
         return tuple(_summary(row) for row in self._all(query))
+
+    def count_runs(self, *, task: str | None = None) -> dict[str, int]:
+        """How many runs there are of each origin, by its name; `task` as in `list_runs`."""
+        about = () if task is None else (_about(task),)
+        query = select(RunRow.origin, func.count().label("runs")).where(*about).group_by(RunRow.origin)
+        query = query.order_by(RunRow.origin)
+        return {row.origin: row.runs for row in self._all(query)}
 
     def find_run(self, prefix: str) -> str:
         """The id that begins with `prefix`; ``latest`` is the newest run's.
@@ -274,7 +291,7 @@ class Store:
                 hint="Check free space and rights, and that no other program holds the file.",
             ) from error
 
-    def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
+    def _all(self, query: Executable) -> Sequence[Row[Any]]:
         try:
             with self._engine.connect() as connection:
                 return connection.execute(query).all()
@@ -300,6 +317,10 @@ def _upsert_statement(dialect: str, row: type[Base], names: tuple[str, ...]) -> 
     statement = dialect_insert(table)
     changed = {name: statement.excluded[name] for name in names if name not in keys}
     return statement.on_conflict_do_update(index_elements=keys, set_=changed)
+
+
+def _about(task: str) -> ColumnElement[bool]:
+    return RunRow.task_name.contains(task, autoescape=True) | RunRow.task_path.contains(task, autoescape=True)
 
 
 def _summary(row: Row[Any]) -> RunSummary:

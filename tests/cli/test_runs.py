@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +17,7 @@ from cli_process import Cli
 from told_verifier import ToldVerifier, answer
 
 from cudaperf_agent.cli import compose
+from cudaperf_agent.policies.openai import OpenAIPolicy
 from tests.policies.chat_server import serving
 
 EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
@@ -82,6 +86,49 @@ def test_speed_is_told_on_gpu(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     assert "end_to_end 9 ms" in done.out
 
 
+class OneDevice(ToldVerifier):
+    """On a GPU that a model of this machine asks for before it generates."""
+
+    def __init__(self) -> None:
+        super().__init__(gpu=True)
+        self.turns = 0
+        self.busy = False
+        self.place.alone = self.alone
+
+    @asynccontextmanager
+    async def alone(self, *, cpu: bool = True) -> AsyncIterator[None]:
+        assert not cpu, "compilers may work while a model generates"
+        self.turns += 1
+        self.busy = True
+        yield
+        self.busy = False
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "elsewhere"])
+def test_a_model_on_the_gpu_generates_in_turns_with_timing(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    device = OneDevice()
+    monkeypatch.setattr(compose, "make_verifier", lambda seed: device)
+    if host == "elsewhere":
+        monkeypatch.setattr(compose, "may_generate_here", lambda policy, endpoint: False)
+    held: list[bool] = []
+    propose = OpenAIPolicy.propose
+
+    async def watched(self: OpenAIPolicy, request: Any) -> Any:
+        held.append(device.busy)
+        return await propose(self, request)
+
+    monkeypatch.setattr(OpenAIPolicy, "propose", watched)
+    with serving(answer("correct")) as server:
+        monkeypatch.setenv("CUDAPERF_ENDPOINT__URL", server.url)
+        done = cli("translate", saxpy, "--policy", "openai", "--trajectories", "2", "--out", tmp_path, "--turns", "1")
+    assert done.code == 0, done.err
+    here = host == "127.0.0.1"
+    assert held == [here] * 2
+    assert (device.turns > 0) is here
+
+
 def test_standard_input(cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(saxpy.read_bytes())))
     done = cli("translate", "-", "--policy", script(tmp_path, answer("correct")), "--out", tmp_path / "o")
@@ -118,6 +165,25 @@ def test_the_next_best_is_taken_and_told_on_gpu(cli: Cli, saxpy: Path, tmp_path:
     done = cli("translate", saxpy, "--policy", policy, "--out", tmp_path, "--turns", "2")
     assert done.code == 0, done.err
     assert "turn 1 was the first choice and failed the hidden cases" in done.out
+
+
+@pytest.mark.parametrize("policy", ["local", "vllm", "ensemble:local", "local:FOLDER"])
+def test_a_model_that_cannot_run_is_said_before_anything_costly(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    find = importlib.util.find_spec
+    if policy != "local:FOLDER":
+        absent = ("torch", "vllm")
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *rest: None if name in absent else find(name, *rest)
+        )
+    (tmp_path / "empty").mkdir()
+    done = cli("translate", saxpy, "--policy", policy.replace("FOLDER", str(tmp_path / "empty")), "--out", tmp_path)
+    assert done.code == 3
+    assert ("no config.json" if "FOLDER" in policy else "is not installed") in done.err
+    assert "sanitizers" not in done.err
+    assert "cudaperf resume" not in done.err
+    assert cli("runs", "--json").json == {"runs": []}
 
 
 def test_a_policy_that_declines_ends_in_1_with_its_reason(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
@@ -227,6 +293,37 @@ def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path)
     missing = cli("show", "zzz", "--json")
     assert missing.code == 2
     assert missing.json["error"]["kind"] == "store"
+
+
+def test_runs_of_translate_are_listed_and_the_others_counted(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    from cudaperf_agent.store.repository import Store
+
+    assert cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path).code == 0
+    with Store() as store:
+        (mine,) = store.list_runs()
+        task = store.get_run(mine.id).task
+        made = {
+            origin: [
+                store.create_run(
+                    task, policy="p", backend="b", config={}, trajectories=1, turns=1, created=1.0, origin=origin
+                )
+                for _ in range(count)
+            ]
+            for origin, count in (("eval", 3), ("grpo", 1))
+        }
+    listed = cli("runs")
+    assert mine.id in listed.out
+    assert not any(run in listed.out for runs in made.values() for run in runs)
+    assert "4 runs of another origin not shown (eval 3, grpo 1); --origin all shows all" in listed.err
+    assert [run["id"] for run in cli("runs", "--json").json["runs"]] == [mine.id]
+    of_eval = cli("runs", "--origin", "eval", "--json")
+    assert {run["id"] for run in of_eval.json["runs"]} == set(made["eval"])
+    assert "2 runs of another origin not shown (grpo 1, translate 1)" in of_eval.err
+    everything = cli("runs", "--origin", "all", "--json")
+    assert len(everything.json["runs"]) == 5
+    assert "not shown" not in everything.err
+    assert "no such runs of sft" in cli("runs", "--origin", "sft").err
+    assert "another origin" not in cli("runs", "--task", "no such task").err
 
 
 def test_a_finished_run_is_told_again_by_resume(cli: Cli, saxpy: Path, tmp_path: Path) -> None:

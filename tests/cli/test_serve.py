@@ -18,7 +18,11 @@ from pathlib import Path
 import pytest
 from cli_process import ROOT, Cli
 
+from cudaperf_agent.cli.serve import server_config
 from cudaperf_agent.execution.paths import config_dir, data_dir
+from cudaperf_agent.policies.model_spec import shipped_adapter
+from cudaperf_agent.policies.vllm_server import ServerConfig
+from cudaperf_agent.settings_model import ServeSettings
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("vllm") is not None, reason="the real vLLM is installed, which comes before a stand-in"
@@ -164,6 +168,22 @@ def test_on_request_nothing_is_recorded(tmp_path: Path, user_file: Path) -> None
     assert serving.ended()[0] == 0
 
 
+def test_the_small_model_is_served_with_the_shipped_adapter(tmp_path: Path) -> None:
+    def made(**values: object) -> ServerConfig:
+        return server_config(ServeSettings.model_validate(values))
+
+    for model in ("smollm2", "smollm2-135m-instruct"):
+        config = made(model=model)
+        assert (config.adapter, config.served_name) == (shipped_adapter(), "cudaperf")
+        assert config.base_name == "smollm2-135m-instruct"
+        assert config.adapter is not None
+        assert config.lora_rank >= json.loads((config.adapter / "adapter_config.json").read_text())["r"]
+    assert made().adapter == shipped_adapter()
+    for values in ({"adapter": "none"}, {"model": "org/model"}, {"lora_rank": 0}):
+        assert made(**values).adapter is None
+    assert made(model="org/model", adapter=str(tmp_path)).adapter == tmp_path
+
+
 def test_a_port_in_use_is_said_at_once(cli: Cli) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -180,6 +200,8 @@ def test_without_vllm_it_says_what_to_install(cli: Cli, monkeypatch: pytest.Monk
     done = cli("serve", "--port", str(free_port()), "--model", "org/model")
     assert done.code == 3
     assert "cudaperf-agent[vllm]" in done.err
+    assert "starting" not in done.err
+    assert "serve.log" not in done.err
     assert not (config_dir() / "config.toml").exists()
 
 

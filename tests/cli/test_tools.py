@@ -51,6 +51,16 @@ def test_doctor_ends_in_3_without_nvcc_and_says_how_to_get_it(cli: Cli, monkeypa
     assert "pip install" in done.out
 
 
+def test_doctor_says_that_nvcc_is_too_old(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = tmp_path / "nvcc"
+    old.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 10.1, V10.1.243'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("CUDAPERF_NVCC", str(old))
+    done = cli("doctor")
+    assert done.code == 3
+    assert f"missing  nvcc: nvcc 10.1.243 at {old} is too old: it must be 11.8 or newer" in done.out
+
+
 def test_doctor_names_the_models_of_an_endpoint_or_why_it_is_of_no_use(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

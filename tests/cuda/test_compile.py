@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cudaperf_agent.cuda.compile import CompileConfig, compile_cuda
-from cudaperf_agent.cuda.toolchain import find_nvcc
+from cudaperf_agent.cuda.toolchain import _Place, find_nvcc
 from cudaperf_agent.errors import BackendUnavailable, ConfigError
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.sandbox import detect
@@ -97,5 +97,36 @@ def test_a_wrong_setting_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_no_nvcc_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cudaperf_agent.cuda.toolchain._places", lambda: iter(()))
     with pytest.raises(BackendUnavailable) as caught:
+        find_nvcc()
+    assert "cudaperf-agent[nvcc]" in str(caught.value.hint)
+
+
+def old_nvcc(folder: Path, version: str) -> Path:
+    folder.mkdir()
+    path = folder / "nvcc"
+    path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {version[:4]}, V{version}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_an_old_nvcc_is_refused_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, least = old_nvcc(tmp_path / "old", "11.7.99"), old_nvcc(tmp_path / "least", "11.8.89")
+    monkeypatch.setenv("CUDAPERF_NVCC", str(old))
+    with pytest.raises(ConfigError, match=r"nvcc 11\.7\.99 .* too old: it must be 11\.8 or newer"):
+        find_nvcc()
+    monkeypatch.setenv("CUDAPERF_NVCC", str(least))
+    assert find_nvcc().version == "11.8.89"
+
+
+def test_an_old_nvcc_on_the_path_gives_way_to_a_newer_one_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = old_nvcc(tmp_path / "old", "9.2.148"), old_nvcc(tmp_path / "new", "12.4.131")
+    places = [_Place(old, "PATH"), _Place(new, "CUDA_HOME")]
+    monkeypatch.delenv("CUDAPERF_NVCC", raising=False)
+    monkeypatch.setattr("cudaperf_agent.cuda.toolchain._places", lambda: iter(places))
+    assert find_nvcc().path == new
+    places.pop()
+    with pytest.raises(BackendUnavailable, match=r"nvcc 9\.2\.148 at .* is too old") as caught:
         find_nvcc()
     assert "cudaperf-agent[nvcc]" in str(caught.value.hint)

@@ -12,6 +12,8 @@ from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_T
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+from cudaperf_agent.reward.presets import PAPER, ROBUST
+from cudaperf_agent.reward.verifiable import verifiable_reward
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
@@ -74,6 +76,12 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
         ]
         assert verdict.clocks["device"]["calls_seconds"] > 0
         assert set(verdict.seconds) >= {"compile", "wait", "test", "baselines", "time"}
+        told = {s.baseline: s.value for s in verdict.speedups}
+        for preset in (ROBUST, PAPER):
+            paid = verifiable_reward(verdict, preset)
+            assert paid is not None
+            assert paid.speedup == told[paid.baseline] != 1.0, "the reward is over a baseline that verdicts have"
+            assert not paid.flags
         size = int(verdict.timings[0].case.removeprefix("n="))
         assert verdict.profile["flop"] == 2 * size
         assert verdict.profile["moved_bytes"] == 12 * size

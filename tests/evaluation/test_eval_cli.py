@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from cudaperf_agent.cli import compose
-from cudaperf_agent.cli.eval import _may_generate_here
 from cudaperf_agent.cli.main import main
 from cudaperf_agent.settings import load_settings
 from training.evaluation.plan import Plans
@@ -176,7 +175,7 @@ def test_what_cannot_be_done_is_one_message(cli: Run, arguments: tuple[str, ...]
 )
 def test_who_may_generate_on_this_device(policy: str, url: str | None, here: bool) -> None:
     settings = load_settings({"endpoint.url": url}, environ={}, files=False).settings
-    assert _may_generate_here(policy, settings) is here
+    assert compose.may_generate_here(policy, settings.endpoint) is here
 
 
 def test_a_file_that_is_no_evaluation_is_refused(cli: Run, tmp_path: Path) -> None:

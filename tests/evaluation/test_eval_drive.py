@@ -173,20 +173,6 @@ async def test_a_drained_evaluation_stops_between_steps_and_goes_on(tmp_path: Pa
     assert (await world.run()).tasks == (await whole.run()).tasks
 
 
-async def test_what_fails_while_it_is_being_stopped_is_no_finding(tmp_path: Path) -> None:
-    control = RunControl()
-
-    def answers(request: ProposalRequest) -> Any:
-        control.request_drain()
-        return BackendUnavailable("the compiler was killed")
-
-    policy = ScriptedPolicy(answers)
-    world = World(tmp_path, (item("a"),), policy)
-    assert (await world.run(control=control)).finished() == ()
-    policy.script = [SLOW, GOOD]
-    assert all(o.correct for o in (await world.run()).tasks[0].outcomes)
-
-
 @dataclass
 class Batches:
     """A policy that takes batches, and notes how large they are."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import re
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -152,6 +155,37 @@ def test_a_dead_child_is_replaced_and_the_source_that_met_it_has_a_gap() -> None
     worker.close()
     assert answers[-1].features is not None
     assert Features.from_dict(answers[-1].features) == extract_here(SAXPY)
+
+
+INTERRUPTED = """
+import os, signal
+from cudaperf_agent.features.worker import Worker
+
+worker, presses = Worker(), []
+request = {"source": "__global__ void k(float *x) { x[threadIdx.x] = 0; }", "ptxas": None, "entry": None}
+worker.ask(request)
+child = worker.process_id
+signal.signal(signal.SIGINT, lambda *_: presses.append(1))
+os.killpg(0, signal.SIGINT)
+answer = worker.ask(request)
+print(len(presses), worker.process_id == child, answer.features is not None)
+worker.close()
+"""
+
+
+def test_ctrl_c_at_the_terminal_does_not_reach_the_child() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        # Started in the background, a shell ignores the signal, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout == "1 True True\n", done.stderr
 
 
 def test_features_survive_a_round_through_plain_values() -> None:

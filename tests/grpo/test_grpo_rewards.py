@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cudaperf_agent.cuda.measure import NAIVE
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
 from cudaperf_agent.tasks.model import Task
 from training.grpo.config import RewardSection
@@ -31,7 +32,7 @@ def verdict(status: Status, *, seconds: float | None = None) -> Verdict:
     given: dict[str, Any] = {"passed": 3, "total": 4} if status is Status.WRONG else {"passed": 4, "total": 4}
     if seconds is None:
         return Verdict(status, **given)
-    speedup = (Speedup("naive", 2.0, 1.9, 2.1),)
+    speedup = (Speedup(NAIVE, 2.0, 1.9, 2.1),)
     return Verdict(status, measured=True, timings=(Timing("device", "n", (seconds,) * 5),), speedups=speedup, **given)
 
 
@@ -44,7 +45,7 @@ def test_both_is_the_sum_of_its_parts() -> None:
     assert found["total"] == pytest.approx(found["verifiable"] + found["structural"])
     assert found["verifiable"] == pytest.approx(1.0)  # twice as fast as naive, no variation
     assert found["structural"] == pytest.approx(0.25 * min(max(found["score"], -1), 1))
-    assert (found["speedup"], found["baseline"], found["outcome"]) == (2.0, "naive", "correct")
+    assert (found["speedup"], found["baseline"], found["outcome"]) == (2.0, NAIVE, "correct")
 
 
 def test_verifiable_alone_asks_no_ranker() -> None:

@@ -25,7 +25,7 @@ def toy_config(tiny: Path, **changes: dict[str, Any]) -> GrpoConfig:
         },
         "verify": {"backend": "emulator"},
         "reward": {"structural": "none"},
-        "optimise": {"learning_rate": 0.008, "max_grad_norm": 1.0},
+        "optimise": {"learning_rate": 0.003, "max_grad_norm": 1.0},
         "run": {"steps": 1, "files": [str(SAXPY)], "save_every": 1, "report_to": []},
     }  # fmt: skip
     return make_config({section: {**values, **changes.get(section, {})} for section, values in base.items()})

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from cudaperf_agent.tasks.modules.cases import module_cases, shapes_of
+from cudaperf_agent.tasks.modules.cases import growth_cases, module_cases, shapes_of
 from cudaperf_agent.tasks.modules.spec import Dimension, InputSpec, ModuleSpec
 
 ROWS = Dimension(2048, ((0, 0), (1, 0)))
@@ -66,3 +66,11 @@ def test_fixed_sizes_stay() -> None:
     fixed = ModuleSpec("Model", inputs=INPUTS, torch="2")
     assert {c.shapes for c in module_cases(fixed, hidden=True, seed=0)} == {((2048, 1024), (2048, 1024))}
     assert shapes_of(SPEC, (7, 1)) == ((7, 5), (7, 5))
+
+
+def test_growth_is_asked_for_at_larger_sizes_without_results() -> None:
+    cases = growth_cases(SPEC)
+    assert all(c.probe for c in cases)
+    assert {max(c.shapes[0]) for c in cases} == {300, 2500}
+    assert not any(c.probe for c in module_cases(SPEC, hidden=True, seed=0))
+    assert growth_cases(ModuleSpec("Model", inputs=INPUTS, torch="2")) == ()

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from chat_server import serving
 
+from cudaperf_agent.cli.compose import policy_config
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies import auto
 from cudaperf_agent.policies.auto import PolicyConfig, choose_policy
 from cudaperf_agent.policies.local import LocalConfig
+from cudaperf_agent.policies.model_spec import shipped_adapter
 from cudaperf_agent.policies.openai import EndpointConfig
 from cudaperf_agent.policies.vllm import VllmConfig
+from cudaperf_agent.settings import load_settings
 
 
 async def name_of(name: str, endpoint: EndpointConfig | None = None) -> str:
@@ -25,8 +28,7 @@ async def name_of(name: str, endpoint: EndpointConfig | None = None) -> str:
 @pytest.fixture(params=[None, "torch"])
 def missing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
     """What the local extra lacks."""
-    monkeypatch.setattr(auto, "local_missing", lambda: request.param)
-    monkeypatch.setattr(auto, "shipped_adapter", lambda: None)
+    monkeypatch.setattr(auto, "local_missing", lambda model: request.param)
     return request.param
 
 
@@ -47,15 +49,44 @@ async def test_auto_takes_a_local_model_with_an_adapter_where_it_can_run(missing
 
 
 async def test_auto_takes_the_adapter_that_is_shipped(
-    missing: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    missing: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(auto, "shipped_adapter", lambda: tmp_path)
-    choice = await choose_policy("auto")
-    assert choice.policy.name == ("variants" if missing else f"local:smollm2-135m-instruct+{tmp_path}")
+    shipped = shipped_adapter()
+    settings = load_settings(environ={}, files=False).settings
+    choice = await choose_policy("auto", policy_config(settings, 5))
+    # What the small model fails at is the generator's, in the same run.
+    wanted = f"ensemble:local:smollm2-135m-instruct+{shipped}"
+    assert choice.policy.name == ("variants" if missing else wanted)
+    assert missing or "the variants help where it fails" in choice.note
+    assert choice.small is not bool(missing)
     await choice.policy.aclose()
-    # It belongs to the model in the box alone.
-    other = await choose_policy("auto", PolicyConfig(local=LocalConfig(model=tmp_path)))
-    assert other.policy.name == "variants"
+    for flags, module, why in (
+        ({"local.adapter": "none"}, False, "no local model has an adapter"),
+        # It belongs to the model in the box alone, and has learned C alone.
+        ({"local.model": tmp_path}, False, "no local model has an adapter"),
+        ({}, True, "has learned C, not PyTorch"),
+    ):
+        settings = load_settings(flags, environ={}, files=False).settings
+        other = await choose_policy("auto", policy_config(settings, 5, module=module))
+        assert other.policy.name == "variants"
+        assert (f"{missing} is not installed" if missing else why) in other.note
+
+
+async def test_local_and_vllm_have_the_shipped_adapter_unless_told_otherwise(tmp_path: Path) -> None:
+    shipped = shipped_adapter()
+    assert shipped is not None
+    for kind in ("local", "vllm"):
+        for flags, wanted in (
+            ({}, f"{kind}:smollm2-135m-instruct+{shipped}"),
+            ({f"{kind}.adapter": "none"}, f"{kind}:smollm2-135m-instruct"),
+            ({f"{kind}.adapter": str(tmp_path)}, f"{kind}:smollm2-135m-instruct+{tmp_path}"),
+            ({f"{kind}.model": str(tmp_path)}, f"{kind}:{tmp_path}"),
+        ):
+            config = policy_config(load_settings(flags, environ={}, files=False).settings, 5)
+            choice = await choose_policy(kind, config)
+            assert choice.policy.name == wanted
+            # The same again, whatever the settings say by then.
+            assert (await choose_policy(wanted)).policy.name == wanted
 
 
 async def test_auto_takes_an_endpoint_that_answers_before_a_local_model(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cudaperf_agent.cuda.measure import C_ONE_CORE, NAIVE
+from cudaperf_agent.cuda.modules.timing import EAGER
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
 from cudaperf_agent.features.model import ORDER, Features, Gap
 from cudaperf_agent.reward.composite import Reward, group_shares, passes_gate, score
@@ -30,7 +32,7 @@ class Says:
 
 
 def timed(
-    speedup: float, *, baseline: str = "naive", samples: tuple[float, ...] = (1.0, 1.0), kind: str = "device"
+    speedup: float, *, baseline: str = NAIVE, samples: tuple[float, ...] = (1.0, 1.0), kind: str = "device"
 ) -> Verdict:
     return Verdict(
         Status.CORRECT,
@@ -76,13 +78,13 @@ def test_wrong_is_paid_by_pass_rate(status: Status) -> None:
 @pytest.mark.parametrize(
     ("preset", "baseline", "speedup", "expected", "clipped"),
     [
-        (PAPER, "reference", 2.0, 1.0, ""),
-        (PAPER, "reference", 1000.0, 4.0, "high"),
-        (PAPER, "reference", 0.1, -0.5, "low"),
-        (ROBUST, "naive", 2.0, 1.0, ""),
-        (ROBUST, "naive", 32.0, 4.0, "high"),
-        (ROBUST, "naive", 0.1, -1.0, "low"),
-        (ROBUST, "eager", 4.0, 2.0, ""),
+        (PAPER, C_ONE_CORE, 2.0, 1.0, ""),
+        (PAPER, C_ONE_CORE, 1000.0, 4.0, "high"),
+        (PAPER, C_ONE_CORE, 0.1, -0.5, "low"),
+        (ROBUST, NAIVE, 2.0, 1.0, ""),
+        (ROBUST, NAIVE, 32.0, 4.0, "high"),
+        (ROBUST, NAIVE, 0.1, -1.0, "low"),
+        (ROBUST, EAGER, 4.0, 2.0, ""),
     ],
 )
 def test_correct_is_paid_by_clipped_log_speedup(
@@ -96,12 +98,12 @@ def test_correct_is_paid_by_clipped_log_speedup(
 
 
 def test_robust_prefers_naive_and_flags_the_reference() -> None:
-    both = replace(timed(2.0), speedups=(Speedup("reference", 64.0, 64, 64), Speedup("naive", 2.0, 2, 2)))
+    both = replace(timed(2.0), speedups=(Speedup(C_ONE_CORE, 64.0, 64, 64), Speedup(NAIVE, 2.0, 2, 2)))
     assert reward(both).total == pytest.approx(1.0)
     assert reward(both, PAPER).total == pytest.approx(4.0)
-    fallback = reward(timed(2.0, baseline="reference"))
+    fallback = reward(timed(2.0, baseline=C_ONE_CORE))
     assert fallback.total == pytest.approx(1.0)
-    assert any("naive" in f for f in fallback.flags)
+    assert any(NAIVE in f for f in fallback.flags)
 
 
 def test_a_timed_candidate_without_baseline_has_speedup_one_and_says_so() -> None:
@@ -121,7 +123,7 @@ def test_variation_costs_and_is_capped_only_in_robust() -> None:
     cv = shaky.timings[0].cv
     assert cv == pytest.approx(2.0)
     assert reward(shaky).total == pytest.approx(-0.25)
-    assert reward(replace(shaky, speedups=(Speedup("reference", 1.0, 1, 1),)), PAPER).total == pytest.approx(-0.5 * cv)
+    assert reward(replace(shaky, speedups=(Speedup(C_ONE_CORE, 1.0, 1, 1),)), PAPER).total == pytest.approx(-0.5 * cv)
     calm = timed(1.0, samples=(0.9, 1.1))
     assert reward(calm).total == pytest.approx(-0.5 * calm.timings[0].cv)
 
@@ -140,7 +142,7 @@ def test_an_impossible_speedup_is_worth_the_low_clip(speedup: float) -> None:
 
 def test_the_papers_inversion_is_in_paper_and_not_in_robust() -> None:
     nearly = Verdict(Status.WRONG, passed=9, total=10)
-    slow = timed(0.6, baseline="reference")
+    slow = timed(0.6, baseline=C_ONE_CORE)
     assert reward(nearly, PAPER).total > reward(slow, PAPER).total
     assert reward(nearly, ROBUST).total < reward(slow, ROBUST).total
 
@@ -149,7 +151,7 @@ def test_the_structural_part_is_scaled_and_clipped_in_robust_and_raw_in_paper() 
     assert reward(timed(1.0), ROBUST, Says(0.4)).structural == pytest.approx(0.1)
     assert reward(timed(1.0), ROBUST, Says(9.0)).structural == pytest.approx(0.25)
     assert reward(timed(1.0), ROBUST, Says(-9.0)).structural == pytest.approx(-0.25)
-    assert reward(timed(1.0, baseline="reference"), PAPER, Says(9.0)).total == pytest.approx(9.0)
+    assert reward(timed(1.0, baseline=C_ONE_CORE), PAPER, Says(9.0)).total == pytest.approx(9.0)
 
 
 def test_without_ranker_or_features_the_structural_part_is_zero() -> None:

@@ -209,18 +209,9 @@ class _Work:
         if run_id in self.known:
             was = await asyncio.to_thread(deps.store.trajectories, run_id)
             self.fresh += len(was) < config.trajectories or not all(t.status.final for t in was)
-            result = await resume_run(run_id, deps, control=self.control)
-        else:
-            self.fresh += 1
-            result = await run_task(task, deps, config, run_id=run_id, origin=ORIGIN, control=self.control)
-        failed = [t for t in result.trajectories if t.status is RunStatus.ERROR]
-        if not (failed and self.control.drain_requested):
-            return result
-        # Ctrl-C reaches the processes of a step too: what failed then was interrupted, and is no finding.
-        for trajectory in failed:
-            stopped = replace(trajectory, status=RunStatus.INTERRUPTED, reason="interrupted", error=None)
-            await asyncio.to_thread(deps.store.save_trajectory, stopped)
-        return replace(result, status=RunStatus.INTERRUPTED)
+            return await resume_run(run_id, deps, control=self.control)
+        self.fresh += 1
+        return await run_task(task, deps, config, run_id=run_id, origin=ORIGIN, control=self.control)
 
     async def _judge_given(self, item: Item, task: Task, results: Mapping[str, RunResult], given: GivenCases) -> None:
         """The kernel of each trajectory on the benchmark's own cases: the chosen one, else the last that it wrote."""

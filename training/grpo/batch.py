@@ -37,12 +37,20 @@ def training_rows(turns: Sequence[Turn], planned: int, micro_batches: int) -> Tr
         micro_batches: Forward passes of the step; their number is fixed.
     """
     pushing = [t for t in turns if t.advantage != 0.0]
-    filler = replace((pushing or list(turns))[0], advantage=0.0) if turns else None
+    # Nothing came back (every trajectory failed): rows of two tokens keep the step's shape and teach nothing.
+    some = (pushing or list(turns) or [Turn("", "", 0, 0, (0,), (0,), (0.0,), "", None)])[0]
     wanted = max(micro_batches, -(-len(pushing) // micro_batches) * micro_batches)
-    rows = list(pushing)
-    if filler is None:
-        # Nothing came back (every trajectory failed): a row of two tokens keeps the step's shape and teaches nothing.
-        filler = Turn("", "", 0, 0, (0,), (0,), (0.0,), "", None)
-    short = replace(filler, prompt_ids=filler.prompt_ids[:1], ids=filler.ids[:1], logprobs=filler.logprobs[:1])
-    rows += [short] * (wanted - len(rows))
-    return TrainingRows(tuple(rows), len(rows) / planned, planned, len(pushing))
+    return filled(TrainingRows(tuple(pushing or [_short(some)]), 0.0, planned, len(pushing)), wanted)
+
+
+def filled(training: TrainingRows, wanted: int) -> TrainingRows:
+    """With rows that teach nothing added up to `wanted`, and the scale that belongs to it.
+
+    Every process of a run must train on as many rows as the others: TRL gathers numbers of each row.
+    """
+    rows = training.rows + (_short(training.rows[0]),) * (wanted - len(training.rows))
+    return replace(training, rows=rows, scale=len(rows) / training.planned)
+
+
+def _short(turn: Turn) -> Turn:
+    return replace(turn, prompt_ids=turn.prompt_ids[:1], ids=turn.ids[:1], logprobs=turn.logprobs[:1], advantage=0.0)

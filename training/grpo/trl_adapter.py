@@ -16,7 +16,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import pad
 
-from training.grpo.batch import TrainingRows
+from training.grpo.batch import TrainingRows, filled
 from training.grpo.rows import Turn
 from training.grpo.step_time import StepMeter
 
@@ -77,11 +77,12 @@ class GraphTrainer(GRPOTrainer):  # type: ignore[misc, unused-ignore]
             model.train()
         self._meter.begin("learning")
         self.record(found.metrics)
-        rows = found.training.rows
-        tokens = torch.tensor(sum(len(r.prompt_ids) + len(r.ids) for r in rows), device=self.accelerator.device)
+        training = filled(found.training, max(gather_object([len(found.training.rows)])))
+        learnt = sum(len(r.prompt_ids) + len(r.ids) for r in training.rows if r.advantage)
+        tokens = torch.tensor(learnt, device=self.accelerator.device)
         self.state.num_input_tokens_seen += int(self.accelerator.gather(tokens).sum())
         self._metrics["train"]["num_tokens"] = [self.state.num_input_tokens_seen]
-        return self._tensors(found.training)
+        return self._tensors(training)
 
     def record(self, metrics: dict[str, float]) -> None:
         """Add numbers to the step's log, averaged over processes."""

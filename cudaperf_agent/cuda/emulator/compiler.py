@@ -204,7 +204,12 @@ def _make_once(command: list[str], output: Path) -> None:
     os.close(number)
     try:
         done = subprocess.run(
-            [*command, "-o", name], capture_output=True, text=True, timeout=_SETUP_SECONDS, check=False
+            [*command, "-o", name],
+            capture_output=True,
+            text=True,
+            timeout=_SETUP_SECONDS,
+            check=False,
+            start_new_session=True,  # Ctrl-C lets the step at work end, of which this may be part
         )
         if done.returncode:
             raise BackendUnavailable(f"the emulator's {output.name} does not compile: {done.stderr.strip()[:600]}")

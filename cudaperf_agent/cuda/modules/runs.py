@@ -24,6 +24,7 @@ from cudaperf_agent.cuda.modules.budget import leaf_of
 from cudaperf_agent.cuda.modules.operators import forbidden_operator, library_kernel
 from cudaperf_agent.cuda.modules.python_child import run_python
 from cudaperf_agent.cuda.modules.reference import Answers
+from cudaperf_agent.cuda.trials import EVERY_KERNEL
 from cudaperf_agent.cuda.verdict import Report, Status
 from cudaperf_agent.execution.child import ChildResult, Limits
 from cudaperf_agent.execution.native import read_untrusted
@@ -134,9 +135,9 @@ class ModuleRuns:
 
     async def run(self, chosen: Sequence[int], plan: RunPlan) -> CaseRuns:
         """Cases, by their positions, in one process."""
-        known = self._done.get(_key(plan))
-        everything = range(len(self._answers.cases))
-        if known is None and list(chosen) == list(everything):
+        everything = [i for i, case in enumerate(self._answers.cases) if not case.probe]
+        known = self._done.get(_key(plan)) if set(chosen) <= set(everything) else None
+        if known is None and list(chosen) == everything:
             # Without a process namespace of its own, what a run leaves behind could not be found.
             together = self._bench.sandbox.kind in ("bubblewrap", "unshare")
             plans = [plan, *(self._ahead if together else [])]
@@ -153,7 +154,9 @@ class ModuleRuns:
         self, chosen: Sequence[int], plans: Sequence[RunPlan], each_kernel: RunPlan | None
     ) -> dict[tuple[int, str, str | None], CaseRuns]:
         bench = self._bench
-        seconds = min([bench.limits.seconds, *(p.seconds for p in plans if p.seconds is not None)])
+        # Where launches are only counted, most of the time goes into the start of the process, not into the cases.
+        shorter = [p.seconds for p in plans if p.seconds is not None and p.suppress != EVERY_KERNEL]
+        seconds = min([bench.limits.seconds, *shorter])
         most = seconds * (len(plans) + (_EACH_KERNEL if each_kernel else 0)) + bench.start_seconds
         with run_folder(bench.keep, "cudaperf-candidate-") as folder:
             request = {

@@ -28,7 +28,7 @@ from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.model import Case, Task
-from cudaperf_agent.tasks.modules.cases import module_cases
+from cudaperf_agent.tasks.modules.cases import growth_cases, module_cases
 
 _TASKS_AT_HAND = 2  # right outputs are up to a gigabyte
 REDUCED = "on shapes of at most {elements} elements: the emulator is slow"
@@ -164,7 +164,7 @@ class ModuleVerifier:
     ) -> Verdict:
         assert task.module is not None
         config, place = self._config, self._place
-        positions = {case.name: i for i, case in enumerate(suite.suite.cases)}
+        positions = {case.name: i for i, case in enumerate(suite.answers.cases)}
         bench = Bench(
             on_emulator,
             place.sandbox if on_emulator else place.sandbox.for_gpu(),
@@ -184,7 +184,7 @@ class ModuleVerifier:
                 return await runs.run([positions[case.name] for case in cases], plan)
 
         async def expect(cases: Sequence[Case]) -> Sequence[Expected]:
-            return [suite.suite.expected[positions[case.name]] for case in cases]
+            return [suite.answers.expected[positions[case.name]] for case in cases]
 
         return await try_candidate(
             task,
@@ -205,6 +205,7 @@ class ModuleVerifier:
         seed = self._place.config.seed
         elements = None if emulated else self._config.gpu_elements
         cases = module_cases(task.module, hidden=hidden, seed=seed, elements=elements)
+        cases += growth_cases(task.module) if emulated else ()
         answers = await self.reference.expected(task, cases, seed * 2 + hidden)
         readable = tuple(
             Case(
@@ -215,7 +216,9 @@ class ModuleVerifier:
             for case, entries in zip(answers.cases, answers.inputs, strict=True)
         )
         digest = hashlib.sha256(answers.inputs_raw + answers.state_raw).hexdigest()
-        return ModuleSuite(answers, Suite(readable, answers.expected, digest))
+        tried = sum(not case.probe for case in answers.cases)  # the probes come last
+        suite = Suite(readable[:tried], answers.expected[:tried], digest, readable[tried:])
+        return ModuleSuite(answers, suite)
 
 
 def gpu_candidate_environment(place: Workplace) -> dict[str, str]:

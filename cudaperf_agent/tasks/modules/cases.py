@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
@@ -17,6 +17,7 @@ LAYOUTS = ("contiguous", "spaced", "transposed")
 _VISIBLE = ("normal", "negative", "normal", "large")
 _HIDDEN = ("positive", "shifted", "outlier", "small", "constant", "zeros", "negative", "normal")
 _EDGES = (1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 513, 1023, 1024, 1025, 2049)
+_LARGE = (300, 2500)
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 37, 41, 43, 53, 61, 67, 79, 97, 113, 131, 149, 173, 197, 229, 263, 293)
 
 
@@ -32,6 +33,7 @@ class ModuleCase:
         layout: Of the inputs in memory, one of `LAYOUTS`.
         over_previous: The inputs are written over those of the case before, at the same addresses.
         hidden: Kept for the final check.
+        probe: Only its launches are counted, so that it may be large; what it must give is not computed.
     """
 
     name: str
@@ -41,6 +43,24 @@ class ModuleCase:
     layout: str = "contiguous"
     over_previous: bool = False
     hidden: bool = False
+    probe: bool = False
+
+
+def growth_cases(module: ModuleSpec, elements: int = 1 << 20) -> tuple[ModuleCase, ...]:
+    """Cases in which each changeable size in turn is large, the others small: do launches get wider with them?
+
+    Args:
+        module: A described module.
+        elements: Of all inputs, at most.
+    """
+    made = []
+    for size in _LARGE:
+        for at in range(len(module.dimensions)):
+            sizes = tuple(size if i == at else 3 for i in range(len(module.dimensions)))
+            case = _case(module, module.tested_dtypes[0], sizes, "normal", "contiguous", False)
+            if _elements(case.shapes) <= elements:
+                made.append(replace(case, name=f"{case.name} (launches only)", probe=True))
+    return tuple(_named_apart(made))
 
 
 def module_cases(module: ModuleSpec, *, hidden: bool, seed: int, elements: int | None = None) -> tuple[ModuleCase, ...]:

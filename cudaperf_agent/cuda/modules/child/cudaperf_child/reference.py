@@ -369,6 +369,10 @@ def expect(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         found["state"][dtype] = {name: states.put(tensor) for name, tensor in kept.items()}
     for case in request["cases"]:
         arguments = inputs_of(case, specs, seed)
+        if case["probe"]:
+            entries = [inputs.put(a) if isinstance(a, torch.Tensor) else None for a in arguments]
+            found["cases"].append({"inputs": entries, "outputs": {"plain": []}})
+            continue
         shaped = [laid_out(a, case["layout"]) if isinstance(a, torch.Tensor) else a for a in arguments]
         kept = {n: t.to(NAMES[case["dtype"]]) if t.is_floating_point() else t for n, t in state.items()}
         own = module.new().to(NAMES[case["dtype"]])

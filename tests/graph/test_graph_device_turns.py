@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from graph_world import ScriptedPolicy, saxpy_task
-from test_eval_drive import Batches
 
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from graph.batching import BatchPolicy
-from training.evaluation.device_turns import with_device_turns
+from graph.device_turns import with_device_turns
 
 
 class Device:
@@ -52,6 +51,25 @@ class Watching(ScriptedPolicy):
             assert not self.device.timing
         self.now -= 1
         return [Proposal("x")]
+
+
+class Batches:
+    """A policy that takes batches, and notes how large they are."""
+
+    name = "batches"
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    async def propose(self, request: ProposalRequest) -> list[Proposal]:
+        return (await self.propose_batch([request]))[0]
+
+    async def propose_batch(self, requests: list[ProposalRequest]) -> list[list[Proposal]]:
+        self.sizes.append(len(requests))
+        return [[Proposal("x")] for _ in requests]
+
+    async def aclose(self) -> None:
+        pass
 
 
 def request() -> ProposalRequest:
