@@ -1,6 +1,7 @@
 """How many faulty kernels the hidden tests reject, and whether those that survive are wrong at all.
 
     python -m benchmarks.mutants --count 200 --inputs 10000 --seconds 30
+    python -m benchmarks.mutants --only dot/tree:87 --only dot/tree:88
 
 Kernels written by hand and the generator's likeliest ones are changed by `tests/cuda/mutants/mutate.py`. What does not
 compile is left out. A survivor is run against the C on further inputs, without checks, until it differs or the inputs
@@ -92,13 +93,17 @@ async def compare_further(
     return tried, False
 
 
-async def fates(count: int, inputs: int, seconds: float, minutes: float) -> list[Fate]:
-    """Judge mutants until `count` compiled, or the time is used up."""
+async def fates(
+    count: int, inputs: int, seconds: float, minutes: float, only: frozenset[str] = frozenset()
+) -> list[Fate]:
+    """Judge mutants until `count` compiled, or the time is used up; of those in `only`, as ``KERNEL:LINE``, if any."""
     verifier = Verifier(VerifierConfig(emulated=LIMITS), gpu=None)
     tasks: dict[str, Task] = {}
     found: list[Fate] = []
     left_out, started = 0, time.monotonic()
     for mutant in await all_mutants():
+        if only and f"{mutant.kernel}:{mutant.line}" not in only:
+            continue
         if len(found) == count or time.monotonic() - started > 60 * minutes:
             break
         name = task_of(mutant.kernel)
@@ -168,8 +173,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="and the time for them")
     parser.add_argument("--minutes", type=float, default=120.0, help="no new mutant after this time")
     parser.add_argument("--json", type=Path, help="write what became of each to this file")
+    parser.add_argument("--only", action="append", default=[], metavar="KERNEL:LINE", help="only this; repeatable")
     args = parser.parse_args()
-    found = asyncio.run(fates(args.count, args.inputs, args.seconds, args.minutes))
+    only = frozenset(args.only)
+    found = asyncio.run(fates(args.count, args.inputs, args.seconds, args.minutes, only))
     print(table(found))
     print(f"\nrejected of those that give another output: {rate(found):.1%}")
     if args.json:

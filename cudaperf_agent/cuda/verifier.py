@@ -15,6 +15,7 @@ from cudaperf_agent.cuda.building import Built, build_candidate
 from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns
+from cudaperf_agent.cuda.large_case import large_suite, try_large
 from cudaperf_agent.cuda.measuring import Measuring
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
 from cudaperf_agent.cuda.on_gpu import gpu_environment, run_on_gpu, run_twice_on_gpu
@@ -58,6 +59,7 @@ class Verifier:
         self._verdicts: Once[Verdict] = Once(self.place.config.remembered, lambda v: not v.transient)
         self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
+        self._large: Once[Suite | None] = Once(self.place.config.tasks_at_hand)
         self._measuring = Measuring(self.place, self._build)
         self.modules = ModuleVerifier(self.place)
         self._standby = Standby(
@@ -93,7 +95,7 @@ class Verifier:
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
-        for once in (self._verdicts, self._builds, self._suites, self._measuring, self.modules):
+        for once in (self._verdicts, self._builds, self._suites, self._large, self._measuring, self.modules):
             await once.aclose()
         await self._standby.aclose()
 
@@ -145,7 +147,7 @@ class Verifier:
                 return await run_emulated(built.emulated, task, cases, plan, limits=config.emulated, wrap=wrap)
 
         suppress = hidden and config.suppress
-        return await try_candidate(
+        verdict = await try_candidate(
             task,
             suite,
             run,
@@ -154,6 +156,13 @@ class Verifier:
             suppress=suppress,
             counted=True,
         )
+        # On a GPU, the outputs of timed calls are checked at larger sizes than this.
+        if not (hidden and config.large and verdict.correct and self.place.gpu is None):
+            return verdict
+        large = await self._large.get(
+            task.digest, lambda: large_suite(task, config.seed, self.place.sandbox.wrap, config.large_case)
+        )
+        return verdict if large is None else await try_large(task, large, verdict, run, config.large_case)
 
     async def _on_gpu(self, task: Task, built: Built, suite: Suite) -> Verdict:
         config, artefact = self.place.config, built.compiled.artefact

@@ -12,6 +12,7 @@ from typing import Literal
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
+from cudaperf_agent.cuda.large_case import LARGE, LargeCase
 from cudaperf_agent.cuda.own import OwnConfig
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
@@ -52,6 +53,8 @@ class VerifierConfig:
         trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it,
             times by `own.OwnTimer`, and of the C on one core only.
         own: Numbers of such times.
+        large: For a candidate that passes the hidden cases, without a GPU: run one large case, where sizes allow.
+        large_case: Numbers of it.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
     """
 
@@ -76,6 +79,8 @@ class VerifierConfig:
     staged: int = 6
     trust: Literal["nobody", "own"] = "nobody"
     own: OwnConfig = field(default_factory=OwnConfig)
+    large: bool = True
+    large_case: LargeCase = LARGE
     suppress: bool = True
 
 
