@@ -90,10 +90,13 @@ def _no_kernel(result: RunResult, path: str) -> RunEnded:
         return RunEnded(
             "no_kernel", f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why)
         )
-    last = judged[-1].verdict
+    # One that the hidden cases refused came furthest, and its visible verdict would say that it is correct.
+    chosen = [a for a in judged if a.hidden_verdict is not None]
+    last = chosen[-1].hidden_verdict if chosen else judged[-1].verdict
     assert last is not None
+    which = "the last one that was put to the hidden cases" if chosen else "the last one"
     why = " ".join(last.message.split())[:300]
-    told = f"; the last one: {last.status.value}" + (f", {why}" if why else "")
+    told = f"; {which}: {last.status.value}" + (f", {why}" if why else "")
     return RunEnded(
         "no_kernel", f"none of {len(judged)} candidates is correct ({result.reason}){told}", where=path, hint=details
     )
