@@ -57,7 +57,7 @@ def trouble(result: RunResult, path: str, extra: str = "") -> RunEnded | None:
 
     Args:
         result: The run.
-        path: Of the C file.
+        path: Of the C file, or of the module's Python file.
         extra: Options that a `cudaperf resume` needs again.
     """
     again = f"cudaperf resume {result.run}{extra}"
@@ -88,7 +88,7 @@ def _no_kernel(result: RunResult, path: str) -> RunEnded:
         # The decline names file and line itself where it can.
         why = result.reason.removeprefix("declined: ")
         return RunEnded(
-            "no_kernel", f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why)
+            "no_kernel", f"not translated: {why}", where=None if path in why else path, hint=_after_decline(why, path)
         )
     # One that the hidden cases refused came furthest, and its visible verdict would say that it is correct.
     chosen = [a for a in judged if a.hidden_verdict is not None]
@@ -102,7 +102,8 @@ def _no_kernel(result: RunResult, path: str) -> RunEnded:
     )
 
 
-def _after_decline(why: str) -> str:
-    if "script" in why:
+def _after_decline(why: str, path: str) -> str:
+    if why.startswith("the script "):
         return "add answers to the script"
-    return "rewrite that part of the C, or let a model try: set CUDAPERF_ENDPOINT__URL and use --policy openai"
+    part = "module" if path.endswith(".py") else "C"
+    return f"rewrite that part of the {part}, or let a model try: set CUDAPERF_ENDPOINT__URL and use --policy openai"
