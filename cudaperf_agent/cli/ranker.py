@@ -71,7 +71,7 @@ def evaluate(
     data: Data = None,
     kind: KindOption = Kind.MLP,
     pairs: PairsOption = PairsOf.QUARTILES,
-    folds: Annotated[int, typer.Option(help="Groups of families held out in turn.")] = 8,
+    folds: Annotated[int, typer.Option(min=2, help="Groups of families held out in turn.")] = 8,
     transfer: Annotated[bool, typer.Option("--transfer", help="Test it on the hand-written kernels instead.")] = False,
     sampled: Annotated[
         Path | None,

@@ -48,6 +48,18 @@ def test_without_data_the_commands_say_what_makes_them(tmp_path: Path, capsys: p
     assert "cudaperf dataset export" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("folds", ["-1", "0", "1"])
+def test_fewer_than_two_folds_are_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], folds: str
+) -> None:
+    data = parquet(synthetic(families=3, tasks=1), tmp_path / "variants.parquet")
+    assert main(["ranker", "eval", "--data", str(data), "--kind", "linear", "--folds", folds]) == EXIT_USAGE
+    told = capsys.readouterr().err
+    assert "--folds" in told
+    assert "2" in told
+    assert "more" not in told
+
+
 def test_a_task_is_built_counted_and_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = str(tmp_path / "built.jsonl")
     command = ["dataset", "build", "--built", built, "--variants", "5", "--task", "activation/0", "--json"]
