@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say, table
+from cudaperf_agent.errors import UsageError
 
 app = typer.Typer(help="The measured data behind the ranker.", no_args_is_help=True)
 
@@ -31,11 +32,10 @@ def build(
     import asyncio
 
     from training.dataset.build import build as build_all
-    from training.dataset.build import check_tasks, verify_sample
-    from training.dataset.families import all_programs
+    from training.dataset.build import check_tasks, chosen_programs, verify_sample
 
     if check:
-        programs = [p for p in all_programs() if not task or p.name in task]
+        programs = [program for _, program in chosen_programs(task or ())]
         wrong = asyncio.run(check_tasks(programs, say))
         if as_json:
             put_json({"tasks": len(programs), "wrong": wrong})
@@ -72,6 +72,7 @@ def stats(built: BuiltFile = _BUILT, measured: MeasuredPaths = _MEASURED, as_jso
     from training.dataset.build import read_lines
     from training.dataset.export import measured_rows, merged, statistics
 
+    _there(built, measured)
     found = statistics(merged(read_lines(built), measured_rows(measured)))
     if as_json:
         put_json(found)
@@ -101,14 +102,28 @@ def export(
     from training.dataset.export import DATA, measured_rows, write_export, write_transfer
     from training.dataset.transfer import is_hand_written
 
+    _there(None, measured)
     rows = measured_rows(measured)
     by_hand = [row for row in rows if is_hand_written(row["task"])]
     paths = [write_transfer(by_hand, out or DATA)] if by_hand else []
     if len(by_hand) < len(rows) or not rows:
+        _there(built, [])
         paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
     for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+def _there(built: Path | None, measured: list[Path]) -> None:
+    """Refuse files that are not there: without them every count would be nought.
+
+    Before the first measurement the default folder is not there yet; what the user named has to be.
+    """
+    if built is not None and not built.is_file():
+        raise UsageError("there is no built data set", where=str(built), hint="make it: cudaperf dataset build")
+    for path in measured if measured != _MEASURED else []:
+        if not path.exists():
+            raise UsageError("there are no measured slices", where=str(path), hint="check what --measured names")
 
 
 def _export_runs(out: Path, origin: str | None) -> int:

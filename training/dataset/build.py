@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 import os
 import time
@@ -11,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cudaperf_agent.errors import UsageError
 from cudaperf_agent.features.extract import extract
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.tasks.model import Task
@@ -72,10 +74,13 @@ def build(
         most: Variants of a task at most.
         names: Only these tasks (all where empty).
         say: Progress.
+
+    Raises:
+        UsageError: There is no such task.
     """
+    wanted = chosen_programs(names)
     path.parent.mkdir(parents=True, exist_ok=True)
     have = {line["task"]: line for line in read_lines(path)}
-    wanted = [(i, p) for i, p in enumerate(all_programs()) if not names or p.name in names]
     missing = [(i, p) for i, p in wanted if p.name not in have]
     started = time.monotonic()
     with path.open("a") as file:
@@ -91,6 +96,22 @@ def build(
     lines = [have[p.name] for _, p in wanted]
     declined = tuple(line["task"] for line in lines if not line["variants"])
     return Built(len(lines), sum(len(line["variants"]) for line in lines), declined)
+
+
+def chosen_programs(names: Sequence[str] = ()) -> list[tuple[int, Program]]:
+    """The programs of these names, all where empty, each with its place among all.
+
+    Raises:
+        UsageError: There is no such task.
+    """
+    every = list(enumerate(all_programs()))
+    known = [p.name for _, p in every]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"tasks are named FAMILY/NUMBER, for instance {known[0]}"
+        raise UsageError(f"there is no task {unknown[0]}", where="--task", hint=hint)
+    return [(i, p) for i, p in every if not names or p.name in names]
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -72,6 +72,35 @@ def test_a_task_is_built_counted_and_continued(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["status"] == {"not_measured": 5}
 
 
+@pytest.mark.parametrize("command", ["stats", "export"])
+def test_data_that_are_not_there_are_not_counted_as_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    none, built = str(tmp_path / "none"), tmp_path / "built.jsonl"
+    assert main(["dataset", command, "--built", none, "--measured", str(tmp_path)]) == EXIT_USAGE
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"{none}: there is no built data set" in told.err
+    assert "cudaperf dataset build" in told.err
+    built.write_text("")
+    assert main(["dataset", command, "--built", str(built), "--measured", none]) == EXIT_USAGE
+    assert f"{none}: there are no measured slices" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("check", [[], ["--check"]])
+def test_a_task_that_does_not_exist_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], check: list[str]
+) -> None:
+    built = tmp_path / "deep" / "built.jsonl"
+    assert main(["dataset", "build", "--built", str(built), "--task", "activaton/0", *check]) == EXIT_USAGE
+    told = capsys.readouterr().err
+    assert "there is no task activaton/0" in told
+    assert "did you mean activation/0?" in told
+    assert main(["dataset", "build", "--built", str(built), "--task", "9", *check]) == EXIT_USAGE
+    assert "FAMILY/NUMBER" in capsys.readouterr().err
+    assert not built.parent.exists()
+
+
 def test_export_without_measurements_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built = tmp_path / "built.jsonl"
     built.write_text("")
