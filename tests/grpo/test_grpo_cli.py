@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudaperf_agent.cli.main import main
-from training.grpo.config import CONFIGS
+from training.config_file import CONFIGS
 
 
 def test_a_dry_run_prints_configuration_memory_and_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cudaperf_agent.errors import ConfigError
-from training.grpo.config import CONFIGS, load_config, make_config
+from training.config_file import CONFIGS
+from training.grpo.config import load_config, make_config
 from training.grpo.plan import adapter_rank, estimate_memory, layout_of, step_plan
 from training.grpo.tasks import make_schedule, training_tasks
 from training.splits import split_of
@@ -70,18 +72,41 @@ def test_the_file_goes_before_its_preset_and_a_flag_before_the_file(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("data", "named"),
+    ("data", "named", "remedy"),
     [
-        ({"run": {"stepz": 3}}, "run.stepz"),
-        ({"rollout": {"trajectories": 1}}, "rollout.trajectories"),
-        ({"credit": {"credit": "all"}}, "credit.credit"),
-        ({"rollout": {"grouping": "same_history"}, "credit": {"credit": "discounted"}}, "same_history"),
-        ({"reward": {"verifiable": False, "structural": "none"}}, "nothing to learn from"),
+        ({"run": {"stepz": 3}}, "^there is no run.stepz$", "did you mean run.steps?"),
+        ({"rn": {"steps": 3}}, "^there is no rn$", "did you mean run?"),
+        ({"model": 3, "preset": "paper"}, "^model is a table$", "write [model]"),
+        ({"run": {"steps": 1.5}}, "^run.steps should be a valid integer, not 1.5$", "by default it is unset"),
+        ({"run": {"files": 3}}, "^run.files should be a valid list, not 3$", "the default is []"),
+        ({"model": {"adapter": 3}}, "^model.adapter should be a valid path, not 3$", "by default it is unset"),
+        ({"run": {"report_to": ["z"]}}, "^run.report_to.0 should be 'tensorboard' or", 'default is ["tensorboard"]'),
+        ({"preset": "paper", "optimise": {"loss": 3}}, "^optimise.loss should be", 'the default is "grpo"'),
+        (
+            {"rollout": {"trajectories": 1}},
+            "^rollout.trajectories should be greater than or equal to 2, not 1$",
+            "leave it out: the default is 16",
+        ),
+        ({"credit": {"credit": "all"}}, '^credit.credit should be .*, not "all"$', 'the default is "gain"'),
+        ({"rollout": {"grouping": "same_history"}, "credit": {"credit": "discounted"}}, "^grouping same_h", "change"),
+        ({"reward": {"verifiable": False, "structural": "none"}}, "^without .*nothing to learn from$", "change"),
     ],
 )
-def test_mistakes_are_told_with_their_key(data: dict[str, Any], named: str) -> None:
-    with pytest.raises(ConfigError, match=named):
+def test_mistakes_are_told_with_their_key_and_a_remedy(data: dict[str, Any], named: str, remedy: str) -> None:
+    with pytest.raises(ConfigError) as told:
         make_config(data)
+    assert re.search(named, told.value.message)
+    assert remedy in (told.value.hint or "")
+
+
+def test_a_flag_is_not_laid_into_what_is_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("run = 3\n")
+    with pytest.raises(ConfigError, match="run is a table"):
+        load_config(file, {"run.steps": 3})
+    file.write_text('preset = "paper"\n')
+    with pytest.raises(ConfigError, match=r"there is no preset\.loss"):
+        load_config(file, {"preset.loss": 3})
 
 
 def test_a_missing_or_broken_file_is_told(tmp_path: Path) -> None:
@@ -90,8 +115,9 @@ def test_a_missing_or_broken_file_is_told(tmp_path: Path) -> None:
     assert "grpo_robust.toml" in (told.value.hint or "")
     broken = tmp_path / "broken.toml"
     broken.write_text("[run\n")
-    with pytest.raises(ConfigError, match="not TOML"):
+    with pytest.raises(ConfigError, match="not valid TOML") as told:
         load_config(broken)
+    assert (told.value.where, told.value.hint) == (f"{broken}:1", "mend or delete that line")
 
 
 @pytest.mark.parametrize(

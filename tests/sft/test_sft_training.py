@@ -245,22 +245,24 @@ def test_every_shipped_configuration_is_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "told", "remedy"),
     [
-        ("modle = 'x'", "there is no modle"),
-        ("[lora]\nrnak = 3", "there is no lora.rnak"),
-        ("[lora]\nrank = 'big'", "lora.rank is int"),
-        ("precision = 'fp8'", "precision is one of bf16, fp32"),
-        ("lora = 3", "lora is a table"),
-        ("x = [", "is no TOML"),
-        ("[rows]\nfamilies = 2", "families must be from 0 to 1"),
+        ("modle = 'x'", "there is no modle", "did you mean model?"),
+        ("[lora]\nrnak = 3", "there is no lora.rnak", "did you mean lora.rank?"),
+        ("[lora]\nrank = 'big'", 'lora.rank should be a valid integer, not "big"', "the default is 24"),
+        ("precision = 'fp8'", "precision should be 'bf16' or 'fp32'", 'the default is "bf16"'),
+        ("lora = 3", "lora is a table", "write [lora]"),
+        ("x = [", "not valid TOML", "mend or delete that line"),
+        ("[rows]\nfamilies = 2", "rows.families must be from 0 to 1", "share"),
     ],
 )
-def test_a_wrong_configuration_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_wrong_configuration_is_told_with_a_remedy(tmp_path: Path, text: str, told: str, remedy: str) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=told) as error:
         load_config(path)
+    assert error.value.where == str(path)
+    assert remedy in (error.value.hint or "")
 
 
 def test_a_dry_run_prints_config_and_plan_and_trains_nothing(

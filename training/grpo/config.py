@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cudaperf_agent.errors import ConfigError
+from training.config_file import no_such_key, not_a_table, read_toml, wrong_value
 from training.grpo.credit import Baseline, Credit, CreditRule
-
-CONFIGS = Path(__file__).parents[1] / "configs"
-"""Folder of the shipped configurations."""
 
 
 class Section(BaseModel):
@@ -226,16 +224,13 @@ def load_config(path: Path, overrides: Mapping[str, Any] | None = None) -> GrpoC
     Raises:
         ConfigError: It cannot be read, has an unknown key or a value that is not allowed.
     """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        hint = "shipped ones: " + ", ".join(sorted(p.name for p in CONFIGS.glob("grpo*.toml")))
-        raise ConfigError("the configuration cannot be read", where=str(path), hint=hint) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the configuration is not TOML: {error}", where=str(path)) from error
+    data = read_toml(path, "grpo")
+    _check_tables(data, str(path))
     _resolve_paths(data, path.parent)
     for key, value in (overrides or {}).items():
         section, _, name = key.partition(".")
+        if section in GrpoConfig.model_fields and not isinstance(_default(section), Section):
+            raise no_such_key(key, (), str(path))
         data.setdefault(section, {})[name] = value
     return make_config(data, where=str(path))
 
@@ -246,19 +241,45 @@ def make_config(data: Mapping[str, Any], *, where: str = "configuration") -> Grp
     Raises:
         ConfigError: An unknown key, or a value that is not allowed.
     """
+    _check_tables(data, where)
     merged: dict[str, Any] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in data.items()}
-    for section, values in PRESETS.get(str(data.get("preset", "robust")), {}).items():
+    preset = PRESETS.get(str(data.get("preset", "robust")), {})
+    for section, values in preset.items():
         merged[section] = {**values, **merged.get(section, {})}
     try:
         return GrpoConfig.model_validate(merged)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(
-            f"{key}: {first['msg']}" if key else str(first["msg"]),
-            where=where,
-            hint="`cudaperf train grpo --dry-run` shows every key with its value",
-        ) from error
+        raise _told(error, preset, where) from error
+
+
+def _check_tables(data: Mapping[str, Any], where: str) -> None:
+    """Refuse a plain value in a table's place, and a table that does not exist, before anything looks into them."""
+    for name, value in data.items():
+        if name not in GrpoConfig.model_fields:
+            raise no_such_key(name, GrpoConfig.model_fields, where)
+        if isinstance(_default(name), Section) and not isinstance(value, Mapping):
+            raise not_a_table(name, where)
+
+
+def _default(section: str) -> Any:
+    return GrpoConfig.model_fields[section].get_default(call_default_factory=True)
+
+
+def _told(error: ValidationError, preset: Mapping[str, Mapping[str, Any]], where: str) -> ConfigError:
+    """The first of pydantic's complaints, as the other configurations word it."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    key, message = ".".join(path), str(first["msg"])
+    if not path:
+        # A check of several keys against each other.
+        return ConfigError(message.removeprefix("Value error, "), where=where, hint="change one of them")
+    default = _default(path[0])
+    if first["type"] == "extra_forbidden":
+        return no_such_key(key, type(default).model_fields, where)
+    if len(path) > 1:
+        default = preset.get(path[0], {}).get(path[1], getattr(default, path[1]))
+    wanted = re.sub(r"^Input (should be|is not) |, (unable|got) .*| for <class.*", "", message).replace("tuple", "list")
+    return wrong_value(key, wanted, first["input"], default, where)
 
 
 def _resolve_paths(data: dict[str, Any], folder: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from cudaperf_agent.errors import ConfigError
+from training.config_file import no_such_key, not_a_table, read_toml, wrong_value
 from training.sft.rows import RowsConfig
 
 
@@ -94,12 +94,7 @@ def load_config(path: Path) -> SftConfig:
     Raises:
         ConfigError: It cannot be read, has a key that does not exist, or a value of the wrong type.
     """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), hint="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"is no TOML: {error}", where=str(path)) from None
+    data = read_toml(path, "sft")
     return _filled(SftConfig, data, str(path), "")
 
 
@@ -111,27 +106,34 @@ def _filled(kind: type[_Made], data: dict[str, Any], where: str, prefix: str) ->
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in hints:
-            known = ", ".join(hints)
-            raise ConfigError(f"there is no {prefix}{key}", where=where, hint=f"what there is: {known}")
+            raise no_such_key(prefix + key, hints, where)
         wanted = hints[key]
         if dataclasses.is_dataclass(wanted):
             if not isinstance(value, dict):
-                raise ConfigError(f"{prefix}{key} is a table", where=where, hint=f"write [{prefix}{key}]")
+                raise not_a_table(prefix + key, where)
             values[key] = _filled(typing.cast(type, wanted), value, where, f"{prefix}{key}.")
         else:
-            values[key] = _checked(wanted, value, where, prefix + key)
-    return kind(**values)
+            values[key] = _checked(wanted, value, where, prefix + key, getattr(kind(), key))
+    try:
+        return kind(**values)
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}{error.message}", where=where, hint=error.hint) from None
 
 
-def _checked(wanted: Any, value: Any, where: str, name: str) -> Any:
+# As pydantic words them, which checks the other method's files.
+_WORDS = {int: "a valid integer", float: "a valid number", str: "a valid string", bool: "a valid boolean"}
+
+
+def _checked(wanted: Any, value: Any, where: str, name: str, default: object) -> Any:
     if typing.get_origin(wanted) is Literal:
         if value in typing.get_args(wanted):
             return value
-        raise ConfigError(f"{name} is one of {', '.join(map(str, typing.get_args(wanted)))}", where=where)
+        choices = " or ".join(repr(choice) for choice in typing.get_args(wanted))
+        raise wrong_value(name, choices, value, default, where)
     kinds = typing.get_args(wanted) or (wanted,)
     if float in kinds and type(value) is int:
         return float(value)
     if type(value) not in kinds:
-        told = " or ".join(k.__name__ for k in kinds if k is not type(None))
-        raise ConfigError(f"{name} is {told}, not {value!r}", where=where)
+        told = " or ".join(_WORDS[k] for k in kinds if k is not type(None))
+        raise wrong_value(name, told, value, default, where)
     return value

@@ -59,7 +59,9 @@ class RowsConfig:
     def __post_init__(self) -> None:
         for name in ("families", "second", "improve", "uncommented"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} must be from 0 to 1", where=f"rows.{name}")
+                raise ConfigError(
+                    f"{name} must be from 0 to 1", where=f"rows.{name}", hint="it is a share: 0.5 is half"
+                )
 
 
 @dataclass(frozen=True, slots=True)
