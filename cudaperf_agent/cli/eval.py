@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,33 +72,34 @@ def run(
 
     The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
     """
-    from cudaperf_agent.settings import load_settings
-    from training.evaluation.plan import Settings
+    with _can_go_on():
+        from cudaperf_agent.settings import load_settings
+        from training.evaluation.plan import Settings
 
-    settings = load_settings({"translate.policy": policy, "translate.turns": turns}).settings
-    name = settings.translate.policy
-    fixed = name in _DETERMINISTIC
-    wanted = Settings(
-        suite=suite,
-        policy=name,
-        n=n if n is not None else 1 if fixed else _N,
-        turns=turns,
-        seeds=seeds if seeds is not None else 1 if fixed else _SEEDS,
-        limit=limit,
-    )
-    label = out or _default_name(wanted)
-    progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
-    again = "the same command goes on"
-    if not progress.complete:
-        say(f"{progress.done} of {progress.of} tasks are done; {again}")
-    if as_json:
-        put_json(_facts(evaluation))
-    else:
-        from training.evaluation.sections import document
+        settings = load_settings({"translate.policy": policy, "translate.turns": turns}).settings
+        name = settings.translate.policy
+        fixed = name in _DETERMINISTIC
+        wanted = Settings(
+            suite=suite,
+            policy=name,
+            n=n if n is not None else 1 if fixed else _N,
+            turns=turns,
+            seeds=seeds if seeds is not None else 1 if fixed else _SEEDS,
+            limit=limit,
+        )
+        label = out or _default_name(wanted)
+        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
+        again = "the same command goes on"
+        if not progress.complete:
+            say(f"{progress.done} of {progress.of} tasks are done; {again}")
+        if as_json:
+            put_json(_facts(evaluation))
+        else:
+            from training.evaluation.sections import document
 
-        _tell(document([evaluation]), None, None, on_terminal=True)
-        say(f"cudaperf eval report {label} tells it again; --html FILE makes a page of it")
-    return 0
+            _tell(document([evaluation]), None, None, on_terminal=True)
+            say(f"cudaperf eval report {label} tells it again; --html FILE makes a page of it")
+        return 0
 
 
 @app.command()
@@ -193,11 +194,8 @@ def _evaluation(name: str) -> Evaluation:
 def _run(
     settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None
 ) -> tuple[Progress, Evaluation]:
-    import signal
-
     from langgraph.runtime import RunControl
 
-    from cudaperf_agent.cli.outcome import RunEnded
     from graph import loop
     from training.evaluation.drive import DriveConfig
 
@@ -212,17 +210,26 @@ def _run(
         say("interrupted: waiting for the steps at work (once more to stop at once)")
         control.request_drain()
 
-    ended = RunEnded("interrupted", "interrupted", hint="the same command goes on with it")
+    result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+    if control.drain_requested:
+        raise KeyboardInterrupt
+    return result
+
+
+@contextmanager
+def _can_go_on() -> Iterator[None]:
+    """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
+    import signal
+
+    from cudaperf_agent.cli.outcome import RunEnded
+
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+        yield
     except KeyboardInterrupt:
-        raise ended from None
+        raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
     finally:
         signal.signal(signal.SIGTERM, before)
-    if control.drain_requested:
-        raise ended
-    return result
 
 
 async def _run_async(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from cudaperf_agent.cli import compose
+from cudaperf_agent.cli import eval as evaluation
 from cudaperf_agent.cli.main import main
 from cudaperf_agent.settings import load_settings
 from training.evaluation.plan import Plans
@@ -176,6 +178,22 @@ def test_what_cannot_be_done_is_one_message(cli: Run, arguments: tuple[str, ...]
 def test_who_may_generate_on_this_device(policy: str, url: str | None, here: bool) -> None:
     settings = load_settings({"endpoint.url": url}, environ={}, files=False).settings
     assert compose.may_generate_here(policy, settings.endpoint) is here
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("place", ["_default_name", "_facts"])
+def test_an_interruption_before_or_after_the_tasks_says_that_the_same_command_goes_on(
+    cli: Run, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, number: signal.Signals
+) -> None:
+    arguments = ["run", "--suite", suite, "--policy", script(tmp_path, answer("correct")), "--n", 1, "--seeds", 1]
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluation, place, lambda *_: signal.raise_signal(number))
+        code, out, _ = cli(*arguments, "--turns", 1, "--json")
+    assert code == 130
+    assert json.loads(out)["error"]["hint"] == "the same command goes on with it"
+    code, out, err = cli(*arguments, "--turns", 1, "--json")
+    assert code == 0, err
+    assert json.loads(out)["evaluation"]["tasks"]
 
 
 def test_a_file_that_is_no_evaluation_is_refused(cli: Run, tmp_path: Path) -> None:
