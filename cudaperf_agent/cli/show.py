@@ -54,10 +54,17 @@ def _code(result: RunResult, chosen: list[StoredAttempt], *, picked: bool) -> st
     source = next((a.source for a in chosen if a.source), None) if picked else result.best and result.best.source
     if not source:
         what = "that attempt holds no code" if picked else "no candidate of the run is correct"
-        raise UsageError(
-            what, where=result.run, hint=f"choose another turn: cudaperf show {result.run} --turn N --code"
-        )
+        raise UsageError(what, where=result.run, hint=_other_code(result))
     return source.rstrip("\n")
+
+
+def _other_code(result: RunResult) -> str:
+    """The command that shows the last candidate there is, correct or not."""
+    last = next((a for a in reversed(result.attempts) if a.source), None)
+    if last is None:
+        return f"no attempt holds code; their answers: cudaperf show {result.run} --json"
+    among = f" --trajectory {last.trajectory + 1}" if len(result.trajectories) > 1 else ""
+    return f"the last candidate: cudaperf show {result.run}{among} --turn {last.turn + 1} --code"
 
 
 def _overview(result: RunResult, chosen: list[StoredAttempt]) -> str:

@@ -295,6 +295,18 @@ def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path)
     assert missing.json["error"]["kind"] == "store"
 
 
+def test_without_a_correct_candidate_the_last_one_is_named(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("wrong"), answer("crash", number=7), "I give up.")
+    assert cli("translate", saxpy, "--policy", policy, "--turns", "3", "--out", tmp_path).code == 1
+    for options in ([], ["--turn", "3"]):
+        refused = cli("show", "latest", *options, "--code")
+        assert (refused.code, refused.out) == (2, "")
+        _, _, command = refused.err.strip().rpartition("the last candidate: cudaperf ")
+        assert "return 7;" in cli(*command.split()).out
+    assert cli("translate", saxpy, "--policy", script(tmp_path, "No."), "--turns", "1", "--out", tmp_path).code == 1
+    assert "no attempt holds code" in cli("show", "latest", "--code").err
+
+
 def test_runs_of_translate_are_listed_and_the_others_counted(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     from cudaperf_agent.store.repository import Store
 
