@@ -32,6 +32,8 @@ READ_ELSEWHERE = {
     "CUDAPERF_CONFIG_DIR": "Folder of the user file, config.toml.",
     "CUDAPERF_NVCC": "The nvcc to use, where the one that is found is not the one that is wanted.",
     "CUDAPERF_GPU": "`off` hides the GPU, so that candidates run on the emulator.",
+    "CUDAPERF_KERNELS": "Folder of kernels that are compiled already, for a written model_new.py; named by digest.",
+    "CUDAPERF_EMULATOR_SUPPRESS": "Set for a candidate's process alone: the kernel that is left out.",
     "CUDAPERF_HOME": "Not read by the program; the Makefile sets it.",
 }
 """Variables about the machine, which the parts that need them read themselves, before there are any settings."""

@@ -29,6 +29,8 @@ def emit_rows(emitter: Emitter, step: Parallel, depth: int) -> list[str]:
         f"{INDENT}const {spelled(loop.type)} {row} = {value_at(printer, loop, at)};",
     ]
     for part in step.rows:
+        if part.fence:
+            lines.append(f"{INDENT}__syncwarp();")
         lines += _part(emitter, printer, part, lane)
     emitter.add_kernel(name, scope, lines)
     block = emitter.strategy.block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.accesses import Access, Domain
@@ -31,21 +32,29 @@ def row_parts(planner: Planner, nest: Nest, context: Context) -> tuple[RowPart, 
     domain = collector.inside(outer.loop, Domain((), (), context.facts))
     statements = (*outer.prefix, *nest.body)
     parts: list[RowPart] = []
+    unordered: set[str] = set()
     for position, statement in enumerate(statements):
         before = len(collector.accesses)
         collector.statement(statement, domain)
+        added = collector.accesses[before:]
         rest = flow(statements[position + 1 :]).exposed
         if isinstance(statement, ir.For):
-            reductions = _shared(planner, statement, collector.accesses[before:], rest, outer.variable)
+            reductions = _shared(planner, statement, added, rest, outer.variable)
             if reductions is None:
                 return ()
-            stores = any(a.write for a in collector.accesses[before:])
-            parts.append(RowPart(statement, "loop", reductions, stores))
+            part = RowPart(statement, "loop", reductions, any(a.write for a in added))
         else:
             who = _who(statement)
             if who is None:
                 return ()
-            parts.append(RowPart(statement, who))
+            part = RowPart(statement, who)
+        # Shuffles order no memory accesses: only a barrier keeps a store behind what other lanes read before.
+        fence = any(a.write and a.root in unordered for a in added)
+        if fence or part.stores or part.who == "one":
+            unordered = set()
+        if not part.stores and part.who != "one":
+            unordered |= {a.root for a in added}
+        parts.append(replace(part, fence=fence))
     return tuple(parts) if any(p.who == "loop" for p in parts) else ()
 
 

@@ -112,12 +112,14 @@ class RowPart:
         who: ``loop``: the lanes share its iterations; ``all``: every lane; ``one``: the first lane.
         reductions: For a loop: what its iterations combine into.
         stores: For a loop: it stores to memory.
+        fence: It stores to a buffer that other lanes may have read since the last barrier.
     """
 
     statement: ir.Stmt
     who: str
     reductions: tuple[Reduction, ...] = ()
     stores: bool = False
+    fence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -364,11 +364,22 @@ class Unlowered:
 
 def children(node: Node) -> Iterator[Any]:
     """Direct sub-expressions and sub-statements, in evaluation order."""
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in _names(type(node)):
+        value = getattr(node, name)
         for item in value if isinstance(value, tuple) else (value,):
-            if is_dataclass(item) and not isinstance(item, CType):
+            if _names(type(item)) and not isinstance(item, CType):
                 yield item
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; ``()`` for other types. Asked for each node of each walk, hence remembered."""
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return names
 
 
 def walk(*nodes: Node) -> Iterator[Node]:
@@ -381,16 +392,16 @@ def walk(*nodes: Node) -> Iterator[Node]:
 def rewrite(node: Any, change: Any) -> Any:
     """A copy with ``change(n)`` applied bottom-up to every node; ``change`` returns its argument to keep it."""
     updates: dict[str, Any] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
-        if isinstance(value, tuple) and any(is_dataclass(item) for item in value):
-            new: Any = tuple(rewrite(item, change) if is_dataclass(item) else item for item in value)
-        elif is_dataclass(value) and not isinstance(value, CType):
+    for name in _names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple) and any(_names(type(item)) for item in value):
+            new: Any = tuple(rewrite(item, change) if _names(type(item)) else item for item in value)
+        elif _names(type(value)) and not isinstance(value, CType):
             new = rewrite(value, change)
         else:
             continue
         if new != value:
-            updates[field.name] = new
+            updates[name] = new
     return change(replace(node, **updates) if updates else node)
 
 

@@ -123,3 +123,37 @@ async def test_a_broken_reduction_is_seen(c_cases: Path, tmp_path: Path) -> None
     assert broken != generation.naive.source
     trouble = await check(task, broken, make_cases(task, hidden=False), tmp_path, oracle=Oracle(task))
     assert "return" in trouble.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Every lane reads y[i], the first one stores it.
+        """float s = y[i];
+           for (int j = 0; j < m; j++) s += a[i][j];
+           y[i] = s;""",
+        # Each lane stores what another one has read.
+        """float s = 0;
+           for (int j = 0; j < m; j++) s += a[i][j];
+           for (int j = 0; j < m; j++) a[i][m - 1 - j] = s + y[i];""",
+    ],
+)
+async def test_lanes_store_only_after_all_of_them_have_read(body: str, tmp_path: Path) -> None:
+    source = f"void f(int n, int m, float a[n][m], float *y)\n{{\n    for (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
+    task = await prepare(load_task(source=source))
+    variant = next(v for v in generate(task).variants if v.strategy == "warp_rows")
+    cases, oracle = make_cases(task, hidden=False), Oracle(task)
+    trouble = await check(task, variant.source, cases, tmp_path, oracle=oracle)
+    assert trouble.text == ""
+    # The barriers are what it takes: without them the race checker objects.
+    unordered = variant.source.replace("    __syncwarp();\n", "")
+    assert unordered != variant.source
+    trouble = await check(task, unordered, cases, tmp_path, oracle=oracle)
+    assert "race" in trouble.text
+
+
+def test_rows_that_are_only_read_have_no_barrier_before_the_store(c_cases: Path) -> None:
+    for name in ("spmv_csr", "nbody_forces"):
+        variants = {v.strategy: v.source for v in generate(load_task(c_cases / f"{name}.c")).variants}
+        lines = [line.strip() for line in variants["warp_rows"].splitlines()]
+        assert all(lines[i - 1] == "}" for i, line in enumerate(lines) if line == "__syncwarp();")

@@ -123,3 +123,25 @@ def test_what_cannot_be_lowered_names_its_line(body: str, line: int, word: str) 
     assert isinstance(found, ir.Unlowered), found
     assert word in found.reason
     assert found.line == line
+
+
+def test_a_walk_meets_everything_in_order_and_asks_a_type_for_its_fields_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[type] = []
+    fields = ir.fields
+
+    def counted(kind: type) -> object:
+        asked.append(kind)
+        return fields(kind)
+
+    monkeypatch.setattr(ir, "fields", counted)
+    monkeypatch.setattr(ir, "_NAMES", {})
+    module = lower_source("float f(int n, float *a) { float s = a[n - 1]; if (n > 1) s = s * a[0]; return s; }", "f")
+    assert isinstance(module, ir.Module)
+    met = [type(node).__name__ for statement in module.entry.body for node in ir.walk(statement)]
+    assert [name for name in met if name not in ("Cast", "Ref", "Const")] == [
+        *("Declare", "Load", "Binary"),
+        *("If", "Binary", "Assign", "Binary", "Load"),
+        "Return",
+    ]
+    assert met[:2] == ["Declare", "Load"]
+    assert len(asked) == len(set(asked))

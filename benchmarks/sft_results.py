@@ -1,0 +1,123 @@
+"""Tables and the loss curve of a warm start from what `benchmarks/sft_gpu.sh` left, for docs/training.md.
+
+    python benchmarks/sft_results.py FOLDER --name sft-h200      # keeps FOLDER's results in benchmarks/results
+    python benchmarks/sft_results.py --name sft-h200             # tables and curve from what is kept
+
+Intervals are 95 %: over tasks for held-out members (one to a family), over whole families for unseen ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from training.evaluation.intervals import share
+
+RESULTS = Path(__file__).parent / "results"
+CURVE = Path(__file__).parents[1] / "docs" / "sft-loss.svg"
+KEPT = ("step", "seconds", "loss", "learning_rate")
+
+
+def keep(folder: Path, name: str) -> None:
+    """Bring the results into the repository: one JSON, and the candidates as they are."""
+    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    trained = json.loads((folder / "trained.json").read_text())
+    data = {
+        "machine": (folder / "progress.txt").read_text().splitlines()[0].partition("machine: ")[2],
+        "trained": {**trained, "adapter": "cudaperf_agent/policies/adapters/smollm2-135m-instruct"},
+        "evaluation": json.loads((folder / "evaluation.json").read_text()),
+        "metrics": [[round(row[k], 6) for k in KEPT] for row in metrics if "loss" in row],
+    }
+    lines = [f'  "{key}": {json.dumps(value)}' for key, value in data.items()]
+    (RESULTS / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    shutil.copyfile(folder / "candidates.jsonl.gz", RESULTS / f"{name}-candidates.jsonl.gz")
+
+
+def tables(name: str) -> str:
+    """Markdown: correct by split, by unseen family, and why candidates failed."""
+    with gzip.open(RESULTS / f"{name}-candidates.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    lines = ["| tasks | phase | correct | share | 95 % |", "|---|---|---|---|---|"]
+    for split in ("held_out_member", "unseen_family"):
+        for phase in ("base", "greedy"):
+            found = [row for row in rows if (row["split"], row["phase"]) == (split, phase)]
+            right = [float(row["status"] == "correct") for row in found]
+            interval = share(right, clusters=[_family(row) for row in found])
+            lines.append(
+                f"| {split.replace('_', ' ')} | {phase} | {sum(right):.0f} of {len(right)} | {interval.value:.0%} "
+                f"| {interval.low:.0%} to {interval.high:.0%}, {interval.units} families |"
+            )
+    greedy = [row for row in rows if row["phase"] == "greedy"]
+    by_family: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in greedy:
+        if row["split"] == "unseen_family":
+            by_family[_family(row)].append(row)
+    lines += ["", "| unseen family | correct | of | the others |", "|---|---|---|---|"]
+    for family, found in sorted(by_family.items(), key=lambda item: (-_correct(item[1]), item[0])):
+        lines.append(f"| `{family}` | {_correct(found)} | {len(found)} | {_failures(found)} |")
+    held = [row for row in greedy if row["split"] == "held_out_member"]
+    missed = sorted(_family(row) for row in held if row["status"] != "correct")
+    lines += ["", f"Held-out members missed: {', '.join(missed)} ({_failures(held)})."]
+    return "\n".join(lines)
+
+
+def curve(name: str, *, width: int = 640, height: int = 240) -> str:
+    """The loss by step as SVG, logarithmic from 0.001 to 10."""
+    metrics = json.loads((RESULTS / f"{name}.json").read_text())["metrics"]
+    left, bottom, top = 50, height - 30, 10
+    decades = (1, -3)
+
+    def at(step: float, loss: float) -> str:
+        from math import log10
+
+        x = left + (width - left - 10) * step / metrics[-1][0]
+        share_of = (decades[0] - max(log10(max(loss, 1e-9)), decades[1])) / (decades[0] - decades[1])
+        return f"{x:.1f},{top + (bottom - top) * share_of:.1f}"
+
+    marks = []
+    for power in range(decades[1], decades[0] + 1):
+        y = at(0, 10.0**power).partition(",")[2]
+        marks.append(f'<path d="M{left} {y}H{width - 10}" stroke="#ccc"/><text x="4" y="{y}">{10.0**power:g}</text>')
+    points = " ".join(at(row[0], row[2]) for row in metrics)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+        f'font-size="11">\n<rect width="100%" height="100%" fill="white"/>\n'
+        + "\n".join(marks)
+        + f'\n<polyline points="{points}" fill="none" stroke="#0a5"/>\n'
+        + f'<text x="{left}" y="{height - 8}">loss on the answers by step, 1 to {metrics[-1][0]} '
+        + f"({metrics[-1][1]:.0f} s)</text>\n</svg>\n"
+    )
+
+
+def _family(row: dict[str, Any]) -> str:
+    return str(row["task"]).partition("/")[0]
+
+
+def _correct(rows: list[dict[str, Any]]) -> int:
+    return sum(row["status"] == "correct" for row in rows)
+
+
+def _failures(rows: list[dict[str, Any]]) -> str:
+    counts = Counter(row["status"] for row in rows if row["status"] != "correct")
+    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
+
+
+def main() -> None:
+    """Read the arguments, keep, print the tables, draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--name", required=True)
+    args = parser.parse_args()
+    if args.folder:
+        keep(args.folder, args.name)
+    print(tables(args.name))
+    CURVE.write_text(curve(args.name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
