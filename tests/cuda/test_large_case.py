@@ -90,8 +90,13 @@ async def test_only_flat_reductions_whose_range_allows_it_have_one(text: str, el
 
 
 async def test_a_c_that_takes_too_long_has_none() -> None:
-    task = await prepare(load_task(source=f"int total{SUM}"))
-    assert await large_suite(task, 0, None, replace(LARGE, reference_seconds=1e-6)) is None
+    turns = "for (long k = 0; k < 4000000000; k++) h = h * 1664525u ^ (h >> 7);"
+    wait = f"static int wait(int n) {{ unsigned h = 7; if (n > 1000000) {turns} return h & 1; }}\n"
+    text = f"int total{SUM.replace('int s = 0;', 'int s = wait(n);')}"
+    task = await prepare(load_task(source=wait + text, entry="total"))
+    assert await large_suite(task, 0, None, replace(LARGE, reference_seconds=0.3)) is None
+    quick = await prepare(load_task(source=wait.replace("4000000000", "4") + text, entry="total"))
+    assert await large_suite(quick, 0, None) is not None
 
 
 async def test_a_candidate_that_is_too_slow_has_the_benefit_of_the_doubt() -> None:
