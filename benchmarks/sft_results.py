@@ -1,6 +1,6 @@
 """Tables and the loss curve of a warm start from what `benchmarks/sft_gpu.sh` left, for docs/training.md.
 
-    python benchmarks/sft_results.py FOLDER --name sft-h200      # keeps FOLDER's results in benchmarks/results
+    python benchmarks/sft_results.py FOLDER --name sft-h200      # keeps FOLDER's results in benchmarks/warm_start
     python benchmarks/sft_results.py --name sft-h200             # tables and curve from what is kept
 
 Intervals are 95 %: over tasks for held-out members (one to a family), over whole families for unseen ones.
@@ -18,7 +18,7 @@ from typing import Any
 
 from training.evaluation.intervals import share
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "warm_start"
 CURVE = Path(__file__).parents[1] / "docs" / "sft-loss.svg"
 KEPT = ("step", "seconds", "loss", "learning_rate")
 
