@@ -86,6 +86,8 @@ DECLINED = {
     "no_module": ("(torch.nn.Module)", "", "class", 3, "torch.nn.Module"),
     "random": (FORWARD, "        return x + torch.rand(4)\n", "random", 3, "each time"),
     "text": (FORWARD, "        return 'x'\n", "output", 3, "str"),
+    "in_place": (FORWARD, "        return x.mul_(2)\n", "in_place", 3, "changes its input 0 in place"),
+    "transposed_in_place": (FORWARD, "        return x[:2].t_() + x.resize_(2, 2)\n", "in_place", 3, "input 0"),
     "memory": (GIVEN, "return [torch.randn(1 << 50)]", "memory", 8, "get_inputs"),
 }
 

@@ -170,11 +170,16 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         with module._blamed("forward", "forward"):
             call(model, arguments)
     assert first is not None
-    again = call(model, arguments)
-    if any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for (_, a), (_, b) in zip(first, again, strict=True)):
+    fresh = _draw(specs, shapes, own, "normal", request["seed"])
+    changed = [i for i, (a, b) in enumerate(zip(arguments, fresh, strict=True)) if not _same(a, b)]
+    if changed:
+        raise Refused(f"forward of {request['class_name']} changes its input {changed[0]} in place", "in_place")
+    again = call(model, fresh)
+    if len(first) != len(again) or not all(_same(a, b) for (_, a), (_, b) in zip(first, again, strict=True)):
         said = f"forward of {request['class_name']} gives another result each time, also in evaluation mode"
         raise Refused(said, "random")
-    strided = [laid_out(a, "spaced") if isinstance(a, torch.Tensor) else a for a in arguments]
+    fresh = _draw(specs, shapes, own, "normal", request["seed"])
+    strided = [laid_out(a, "spaced") if isinstance(a, torch.Tensor) else a for a in fresh]
     state = model.state_dict()
     buffers = {name for name, _ in model.named_buffers()}
     unknown = next((t.dtype for t in state.values() if t.dtype not in SHORT), None)
@@ -195,6 +200,13 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         "graph": _graph(request, folder),
         "torch": torch.__version__,
     }
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal tensors, a NaN being equal to another; what is no tensor is not compared."""
+    if not isinstance(one, torch.Tensor):
+        return True
+    return torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def _graph(request: dict[str, Any], folder: Path) -> str:
