@@ -88,6 +88,7 @@ DECLINED = {
     "text": (FORWARD, "        return 'x'\n", "output", 3, "str"),
     "in_place": (FORWARD, "        return x.mul_(2)\n", "in_place", 3, "changes its input 0 in place"),
     "transposed_in_place": (FORWARD, "        return x[:2].t_() + x.resize_(2, 2)\n", "in_place", 3, "input 0"),
+    "empty": (GIVEN, "return [torch.randn(0, 4)]", "empty", 7, "shape is [0, 4]"),
     "memory": (GIVEN, "return [torch.randn(1 << 50)]", "memory", 8, "get_inputs"),
 }
 

@@ -52,7 +52,7 @@ class Module:
         self.kind = getattr(self.namespace, request["class_name"], None)
         if not (isinstance(self.kind, type) and issubclass(self.kind, torch.nn.Module)):
             raise Refused(f"{request['class_name']} is no torch.nn.Module", "class")
-        with self._blamed("get_init_inputs()", "init", self._line_of("get_init_inputs")):
+        with self._blamed("get_init_inputs()", "init", self.line_of("get_init_inputs")):
             torch.manual_seed(0)
             made = self.namespace.get_init_inputs() if request["has_init_inputs"] else []
         self.positional, self.named = _arguments(made)
@@ -62,7 +62,7 @@ class Module:
         if self.request["named_inputs"]:
             with self._blamed(f"making inputs {self.request['inputs_text']}", "inputs_flag"):
                 return [_named(dtype, shape) for dtype, shape in self.request["named_inputs"]]
-        line = self._line_of("get_inputs")
+        line = self.line_of("get_inputs")
         with self._blamed("get_inputs()", "inputs", line):
             torch.manual_seed(0)
             return list(self.namespace.get_inputs())
@@ -89,7 +89,7 @@ class Module:
             said = f"{doing} fails: {type(error).__name__}: {_first(error)}"
             raise Refused(said, kind, _line(error, str(self.file)) or line) from error
 
-    def _line_of(self, function: str) -> int:
+    def line_of(self, function: str) -> int:
         """Where a function of the file begins."""
         code = getattr(getattr(self.namespace, function, None), "__code__", None)
         return int(code.co_firstlineno) if code is not None and code.co_filename == str(self.file) else 0
@@ -154,6 +154,12 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         raise Refused(
             f"the constructor takes {error}, which cannot be handed to another process", "init_type"
         ) from error
+    empty = next((i for i, v in enumerate(shown) if isinstance(v, torch.Tensor) and not v.numel()), None)
+    if empty is not None:
+        said = (
+            f"input {empty} has no elements (its shape is {list(shown[empty].shape)}), so that nothing can be compared"
+        )
+        raise Refused(said, "empty", module.line_of("get_inputs"))
     specs = [_input_spec(value) for value in shown]
     model = module.new()
     model.load_state_dict(state_of(model, request["seed"]))
