@@ -69,7 +69,7 @@ def ended(returncode: int) -> ChildResult:
 
 
 DECLINED = {
-    "nothing_given": (GIVEN, "return None", "inputs", 7, "get_inputs"),
+    "nothing_given": (GIVEN, "return None", "inputs", 7, "NoneType"),
     "raises": (GIVEN, "return [torch.randn(4, 4), 1 // 0]", "inputs", 8, "ZeroDivisionError"),
     "argument_of_init": (
         "    def forward",
@@ -89,6 +89,9 @@ DECLINED = {
     "in_place": (FORWARD, "        return x.mul_(2)\n", "in_place", 3, "changes its input 0 in place"),
     "transposed_in_place": (FORWARD, "        return x[:2].t_() + x.resize_(2, 2)\n", "in_place", 3, "input 0"),
     "empty": (GIVEN, "return [torch.randn(0, 4)]", "empty", 7, "shape is [0, 4]"),
+    "dict": (GIVEN, "return {'x': torch.randn(4, 4)}", "inputs", 7, "type dict"),
+    "single_tensor": (GIVEN, "return torch.randn(4, 4)", "inputs", 7, "a single tensor"),
+    "no_tensor": (GIVEN, "return [3]", "inputs", 3, "no tensor to forward, only int"),
     "memory": (GIVEN, "return [torch.randn(1 << 50)]", "memory", 8, "get_inputs"),
 }
 

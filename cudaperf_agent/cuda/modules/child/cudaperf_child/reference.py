@@ -65,7 +65,11 @@ class Module:
         line = self.line_of("get_inputs")
         with self._blamed("get_inputs()", "inputs", line):
             torch.manual_seed(0)
-            return list(self.namespace.get_inputs())
+            made = self.namespace.get_inputs()
+            if not isinstance(made, list | tuple | Iterator):
+                kind = "a single tensor" if isinstance(made, torch.Tensor) else f"a value of type {type(made).__name__}"
+                raise Refused(f"get_inputs() returns {kind}, not a list of forward's arguments", "inputs", line)
+            return list(made)
 
     def new(self) -> torch.nn.Module:
         """An instance in evaluation mode."""
@@ -130,6 +134,9 @@ def call(model: torch.nn.Module, arguments: list[Any]) -> list[tuple[str, torch.
     for name, leaf in result:
         if not isinstance(leaf, torch.Tensor) or leaf.dtype not in SHORT:
             kind = leaf.dtype if isinstance(leaf, torch.Tensor) else type(leaf).__name__
+            if arguments and not any(isinstance(a, torch.Tensor) for a in arguments):
+                given = ", ".join(dict.fromkeys(type(a).__name__ for a in arguments))
+                raise Refused(f"get_inputs() gives no tensor to forward, only {given}", "inputs")
             raise Refused(f"forward returns {name} of type {kind}, which cannot be compared", "output")
     return result
 
