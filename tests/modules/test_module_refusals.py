@@ -108,6 +108,14 @@ def test_cause_line_and_remedy(name: str, tmp_path: Path) -> None:
     assert error.hint == REMEDIES[kind]
 
 
+@pytest.mark.parametrize("sizes", [[99999999999, 99999999], [1 << 39]])
+def test_named_inputs_that_do_not_fit(sizes: list[int], tmp_path: Path) -> None:
+    said = child_says(tmp_path, PLAIN, named_inputs=[["f32", sizes]], inputs_text=f"f32{sizes}")
+    error = refusal(tmp_path, ended(0))
+    assert (said["kind"], error.where, error.hint) == ("inputs_flag", "--inputs", REMEDIES["inputs_flag"])
+    assert str(sizes) in error.message
+
+
 def test_a_process_that_ends_says_what_to_try(tmp_path: Path) -> None:
     for status, words in ((7, "exit status 7"), (-11, "SIGSEGV"), (139, "SIGSEGV")):
         error = refusal(tmp_path, ended(status))
