@@ -216,7 +216,7 @@ def _same(one: Any, other: Any) -> bool:
     """Equal tensors, a NaN being equal to another; what is no tensor is not compared."""
     if not isinstance(one, torch.Tensor):
         return True
-    return torch.equal(one.nan_to_num(), other.nan_to_num())
+    return bool(torch.equal(one.nan_to_num(), other.nan_to_num()))
 
 
 def _graph(request: dict[str, Any], folder: Path) -> str:
