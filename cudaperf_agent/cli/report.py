@@ -177,7 +177,9 @@ def assumptions(task: Task) -> tuple[str, ...]:
 def _module_assumptions(module: ModuleSpec) -> tuple[str, ...]:
     free = [f"input {w}, dimension {d}" for dim in module.dimensions for w, d in dim.places]
     sizes = f"sizes may change of {'; '.join(free)}" if free else "no size of the inputs may change"
-    types = ", ".join(module.tested_dtypes)
+    types = ", ".join(module.element_types)
+    if module.converted_dtypes:
+        types += f" (the file's own {' and '.join(module.converted_dtypes)} is converted to it)"
     layouts = "contiguous and other" if module.strided else "contiguous"
     return (
         "the module is used for inference: in evaluation mode, without gradients",
@@ -246,7 +248,7 @@ def _module(module: ModuleSpec) -> dict[str, Any]:
         "outputs": [{"name": o.name, "dtype": o.dtype} for o in module.outputs],
         "state": [{"name": s.name, "dtype": s.dtype, "shape": list(s.shape)} for s in module.state],
         "mode": module.mode,
-        "dtypes": list(module.tested_dtypes),
+        "dtypes": list(module.element_types),
         "torch": module.torch,
     }
 

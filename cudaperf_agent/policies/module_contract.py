@@ -72,7 +72,7 @@ def module_contract_text(task: Task, *, compact: bool = False) -> str:
     module = task.module
     assert module is not None
     rules = (_RULES_COMPACT if compact else _RULES).format(
-        name=module.class_name, mode=_MODES[module.mode], dtypes=", ".join(module.tested_dtypes)
+        name=module.class_name, mode=_MODES[module.mode], dtypes=", ".join(module.element_types)
     )
     return f"# What to write\n{_FORM}\n{rules}"
 

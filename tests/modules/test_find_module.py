@@ -16,6 +16,7 @@ class Scaled(torch.nn.Module):
     def forward(self, x):
         return 2 * x
 """
+HUGE = "f32[99999999999,99999999]"
 NAMES = ("embedding_bag_mean", "group_norm_silu", "linear_gelu_residual", "row_softmax_scale")
 
 
@@ -69,7 +70,9 @@ def test_inputs_are_read() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "f32", "f31[2]", "f32[2,]", "f32[2] i64[3]", "f32[-1]", "f32[a]"])
+@pytest.mark.parametrize(
+    "text", ["", "f32", "f31[2]", "f32[2,]", "f32[2] i64[3]", "f32[-1]", "f32[a]", HUGE, "f32[0,4]"]
+)
 def test_inputs_of_another_form_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_inputs(text)

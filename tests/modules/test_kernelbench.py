@@ -30,6 +30,7 @@ def checkout(folder: Path) -> Path:
         place = folder / "KernelBench" / f"level{level}"
         place.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
+        (place / "__init__.py").write_text("")
     (folder / "setup.py").write_text("")
     return folder
 

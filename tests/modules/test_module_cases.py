@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cli.report import assumptions
 from cudaperf_agent.tasks.modules.cases import growth_cases, module_cases, shapes_of
+from cudaperf_agent.tasks.modules.find import load_module_task
 from cudaperf_agent.tasks.modules.spec import Dimension, InputSpec, ModuleSpec
 
 ROWS = Dimension(2048, ((0, 0), (1, 0)))
@@ -52,6 +56,21 @@ def test_every_type_that_is_asked_for() -> None:
     cases = module_cases(spec, hidden=False, seed=0)
     assert {c.dtype for c in cases} == {"f16", "bf16"}
     assert {c.layout for c in cases} == {"contiguous"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("i64", "bool"), "element types i64, bool"),
+        (("i64", "f32"), "element types f32"),
+        (("f16", "f32"), "element types f16 (the file's own f32 is converted to it)"),
+    ],
+)
+def test_the_types_that_people_are_told_of(given: tuple[str, ...], words: str) -> None:
+    spec = ModuleSpec("Model", inputs=tuple(InputSpec("tensor", d, (4,)) for d in given), torch="2")
+    text = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x, y):\n        return x\n"
+    task = replace(load_module_task(Path("m.py"), source=text, inputs="i64[4], i64[4]"), module=spec)
+    assert any(a.endswith(words) for a in assumptions(task)), assumptions(task)
 
 
 def test_the_files_own_sizes_are_tried_where_there_is_room() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from cudaperf_agent.codegen import modules
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import run_python
+from cudaperf_agent.cuda.modules.remedies import REMEDIES
 from cudaperf_agent.errors import BackendUnavailable, InputRefused
 from cudaperf_agent.execution.child import ChildResult
 from cudaperf_agent.execution.native import read_untrusted
@@ -115,7 +117,11 @@ class Reference:
             raw = answer.file("expected.bin")
             kept = [(c, f) for c, f in zip(cases, answer.response["cases"], strict=True) if f is not None]
             if not kept:
-                raise InputRefused(f"{module.class_name} takes no inputs but the file's own", where=task.path)
+                raise InputRefused(
+                    f"{module.class_name} takes no inputs but the file's own",
+                    where=_place(task),
+                    hint="Let forward take its sizes from its inputs (x.shape), and inputs of any values.",
+                )
             inputs = answer.file("inputs.bin")
             return Answers(
                 tuple(c for c, _ in kept),
@@ -178,20 +184,33 @@ def _response(task: Task, folder: Path, child: ChildResult, most: int) -> dict[s
     raw = read_untrusted(folder / "response.json", most)
     if child.timed_out or child.out_of_memory:
         limit = f"{child.seconds:.0f} s" if child.timed_out else "its memory limit"
-        raise InputRefused(
-            f"running the module took more than {limit}", where=task.path, hint="Make its inputs smaller."
-        )
+        raise InputRefused(f"running the module took more than {limit}", where=_place(task), hint=REMEDIES["memory"])
     if not raw:
         said = child.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = said[-1][:300] if said else f"exit status {child.returncode}"
+        last = said[-1][:300] if said else _ended(child.returncode)
         if "Error" in last and "cudaperf_child" in child.stderr.decode("utf-8", "replace"):
             raise BackendUnavailable(f"the module cannot be examined: {last}")
-        raise InputRefused(f"the module ends the process that runs it: {last}", where=task.path)
+        raise InputRefused(
+            f"the module ends the process that runs it: {last}", where=_place(task), hint=REMEDIES["ended"]
+        )
     response: dict[str, Any] = json.loads(raw)
     if "refused" in response:
-        where = f"{task.path}:{response['line']}" if response.get("line") else task.path
-        raise InputRefused(str(response["refused"]), where=where)
+        kind = str(response.get("kind"))
+        where = "--inputs" if kind == "inputs_flag" else _place(task, response.get("line") or 0)
+        raise InputRefused(str(response["refused"]), where=where, hint=REMEDIES.get(kind, REMEDIES["ended"]))
     return response
+
+
+def _ended(status: int) -> str:
+    # bubblewrap, like a shell, gives 128 + n for a signal of the process in it.
+    number = -status if status < 0 else status - 128
+    known = {int(s): s.name for s in signal.Signals}
+    return f"signal {known[number]}" if number in known else f"exit status {status}"
+
+
+def _place(task: Task, line: int = 0) -> str:
+    """A line of the file; where none is known, that of the class."""
+    return f"{task.path}:{line or task.first_line}"
 
 
 def _spec(module: ModuleSpec, found: dict[str, Any]) -> ModuleSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from cudaperf_agent.tasks.modules.spec import DTYPES, FLOATS, ModuleMode, Module
 from cudaperf_agent.tasks.parse import with_digest
 
 GET_INPUTS, GET_INIT_INPUTS = "get_inputs", "get_init_inputs"
+MOST_ELEMENTS = 1 << 40
+"""Of one named input: more than any memory has, so that no such size reaches torch, which cannot count it."""
 _TENSOR = re.compile(r"\s*(?P<dtype>\w+)\s*\[(?P<shape>[\d\s,]*)\]\s*")
 _SEPARATOR = re.compile(r",(?![^\[]*\])")
 
@@ -100,7 +103,18 @@ def parse_inputs(text: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
         sizes = [s.strip() for s in match["shape"].split(",")] if match["shape"].strip() else []
         if not all(sizes):
             raise UsageError(f"a size is missing in {part.strip()!r}", where="--inputs", hint=hint)
-        found.append((match["dtype"], tuple(int(s) for s in sizes)))
+        shape = tuple(int(s) for s in sizes)
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise UsageError(
+                f"{part.strip()!r} has more elements than {MOST_ELEMENTS}", where="--inputs", hint="Name smaller sizes."
+            )
+        if 0 in shape:
+            raise UsageError(
+                f"{part.strip()!r} has no elements, so that nothing can be compared",
+                where="--inputs",
+                hint="Name sizes of at least 1.",
+            )
+        found.append((match["dtype"], shape))
     return tuple(found)
 
 

@@ -66,9 +66,13 @@ def _files(folder: Path) -> Iterator[tuple[Path, int | None]]:
         )
         if levels:
             for level, path in sorted(levels):
-                yield from ((file, level) for file in sorted(path.glob("*.py"), key=_order))
+                yield from ((file, level) for file in _modules(path))
             return
-    yield from ((file, None) for file in sorted(folder.glob("*.py"), key=_order) if file.name != "__init__.py")
+    yield from ((file, None) for file in _modules(folder))
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted((file for file in folder.glob("*.py") if file.name != "__init__.py"), key=_order)
 
 
 def _order(path: Path) -> tuple[int, str]:

@@ -120,3 +120,17 @@ class ModuleSpec:
     def tested_dtypes(self) -> tuple[str, ...]:
         """Element types of the tests."""
         return self.dtypes or (self.own_dtype,)
+
+    @property
+    def element_types(self) -> tuple[str, ...]:
+        """What to tell people of `tested_dtypes`: a module without floating-point tensors has integers only."""
+        given = [i.dtype for i in self.inputs if i.kind == "tensor"]
+        if given and not any(d in FLOATS for d in (*given, *(s.dtype for s in self.state))):
+            return tuple(dict.fromkeys(given))
+        return self.tested_dtypes
+
+    @property
+    def converted_dtypes(self) -> tuple[str, ...]:
+        """Floating-point types of the file's own inputs that the tests convert, since a test has one such type."""
+        given = dict.fromkeys(i.dtype for i in self.inputs if i.dtype in FLOATS)
+        return tuple(d for d in given if d not in self.tested_dtypes) if len(given) > 1 else ()

@@ -1,7 +1,7 @@
 """The module to translate, run in a process of its own: what it takes, and what it gives for the inputs of a case.
 
 ``python -I -c BOOTSTRAP reference FOLDER``: reads ``request.json``, writes ``response.json`` and files of tensors. An
-error that the user can mend is ``{"refused": sentence, "line": n}``.
+error that the user can mend is ``{"refused": sentence, "kind": of `REMEDIES`, "line": n}``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ FEW = 4
 
 
 class Refused(Exception):
-    """The module cannot be a task: a sentence, and the line of the file."""
+    """The module cannot be a task: a sentence, the kind of remedy, and the line of the file (0: that of the class)."""
 
-    def __init__(self, message: str, line: int = 0) -> None:
+    def __init__(self, message: str, kind: str, line: int = 0) -> None:
         super().__init__(message)
+        self.kind = kind
         self.line = line
 
 
@@ -41,7 +42,7 @@ class Module:
     def __init__(self, request: dict[str, Any], folder: Path) -> None:
         self.request = request
         self.file = folder / "module.py"
-        with self._blamed("importing the file"):
+        with self._blamed("importing the file", "import", 1):
             spec = importlib.util.spec_from_file_location("cudaperf_user_module", self.file)
             assert spec is not None
             assert spec.loader is not None
@@ -50,8 +51,8 @@ class Module:
             spec.loader.exec_module(self.namespace)
         self.kind = getattr(self.namespace, request["class_name"], None)
         if not (isinstance(self.kind, type) and issubclass(self.kind, torch.nn.Module)):
-            raise Refused(f"{request['class_name']} is no torch.nn.Module")
-        with self._blamed("get_init_inputs()"):
+            raise Refused(f"{request['class_name']} is no torch.nn.Module", "class")
+        with self._blamed("get_init_inputs()", "init", self.line_of("get_init_inputs")):
             torch.manual_seed(0)
             made = self.namespace.get_init_inputs() if request["has_init_inputs"] else []
         self.positional, self.named = _arguments(made)
@@ -59,27 +60,43 @@ class Module:
     def inputs(self) -> list[Any]:
         """What ``get_inputs`` gives, or tensors of the shapes that the user named."""
         if self.request["named_inputs"]:
-            return [_named(dtype, shape) for dtype, shape in self.request["named_inputs"]]
-        with self._blamed("get_inputs()"):
+            with self._blamed(f"making inputs {self.request['inputs_text']}", "inputs_flag"):
+                return [_named(dtype, shape) for dtype, shape in self.request["named_inputs"]]
+        line = self.line_of("get_inputs")
+        with self._blamed("get_inputs()", "inputs", line):
             torch.manual_seed(0)
-            return list(self.namespace.get_inputs())
+            made = self.namespace.get_inputs()
+            if not isinstance(made, list | tuple | Iterator):
+                kind = "a single tensor" if isinstance(made, torch.Tensor) else f"a value of type {type(made).__name__}"
+                raise Refused(f"get_inputs() returns {kind}, not a list of forward's arguments", "inputs", line)
+            return list(made)
 
     def new(self) -> torch.nn.Module:
         """An instance in evaluation mode."""
         assert self.kind is not None
-        with self._blamed(f"making {self.request['class_name']}"):
+        with self._blamed(f"making {self.request['class_name']}", "init"):
             torch.manual_seed(0)
             return self.kind(*copy.deepcopy(self.positional), **copy.deepcopy(self.named)).eval()
 
     @contextlib.contextmanager
-    def _blamed(self, doing: str) -> Iterator[None]:
+    def _blamed(self, doing: str, kind: str, line: int = 0) -> Iterator[None]:
+        """What is raised inside is the user's to mend: at the line that raised it, or else at `line`."""
         try:
             yield
         except Refused:
             raise
-        except Exception as error:
-            line = _line(error, str(self.file))
-            raise Refused(f"{doing} fails: {type(error).__name__}: {_first(error)}", line) from error
+        except (Exception, SystemExit) as error:
+            if isinstance(error, OSError):
+                kind = "sandbox"
+            elif isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
+                kind = "memory" if kind != "inputs_flag" else kind
+            said = f"{doing} fails: {type(error).__name__}: {_first(error)}"
+            raise Refused(said, kind, _line(error, str(self.file)) or line) from error
+
+    def line_of(self, function: str) -> int:
+        """Where a function of the file begins."""
+        code = getattr(getattr(self.namespace, function, None), "__code__", None)
+        return int(code.co_firstlineno) if code is not None and code.co_filename == str(self.file) else 0
 
 
 def _arguments(made: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -117,7 +134,10 @@ def call(model: torch.nn.Module, arguments: list[Any]) -> list[tuple[str, torch.
     for name, leaf in result:
         if not isinstance(leaf, torch.Tensor) or leaf.dtype not in SHORT:
             kind = leaf.dtype if isinstance(leaf, torch.Tensor) else type(leaf).__name__
-            raise Refused(f"forward returns {name} of type {kind}, which cannot be compared")
+            if arguments and not any(isinstance(a, torch.Tensor) for a in arguments):
+                given = ", ".join(dict.fromkeys(type(a).__name__ for a in arguments))
+                raise Refused(f"get_inputs() gives no tensor to forward, only {given}", "inputs")
+            raise Refused(f"forward returns {name} of type {kind}, which cannot be compared", "output")
     return result
 
 
@@ -127,7 +147,7 @@ def accepts(model: torch.nn.Module, arguments: list[Any]) -> list[tuple[str, tor
         return call(model, arguments)
     except Refused:
         raise
-    except Exception:  # whatever the user's code raises says no
+    except (Exception, SystemExit):  # whatever the user's code raises says no
         return None
 
 
@@ -138,7 +158,15 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     try:
         init = encode([module.positional, module.named])
     except TypeError as error:
-        raise Refused(f"the constructor takes {error}, which cannot be handed to another process") from error
+        raise Refused(
+            f"the constructor takes {error}, which cannot be handed to another process", "init_type"
+        ) from error
+    empty = next((i for i, v in enumerate(shown) if isinstance(v, torch.Tensor) and not v.numel()), None)
+    if empty is not None:
+        said = (
+            f"input {empty} has no elements (its shape is {list(shown[empty].shape)}), so that nothing can be compared"
+        )
+        raise Refused(said, "empty", module.line_of("get_inputs"))
     specs = [_input_spec(value) for value in shown]
     model = module.new()
     model.load_state_dict(state_of(model, request["seed"]))
@@ -150,20 +178,23 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     own = next((s["dtype"] for s in specs if s["floating"]), None)
     own = own or next((SHORT[t.dtype] for t in model.state_dict().values() if t.is_floating_point()), "f32")
     arguments = _draw(specs, shapes, own, "normal", request["seed"])
-    first = accepts(model, arguments)
-    if first is None:
-        with module._blamed("forward"):
-            call(model, arguments)
-    assert first is not None
-    again = call(model, arguments)
-    if any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for (_, a), (_, b) in zip(first, again, strict=True)):
-        raise Refused(f"forward of {request['class_name']} gives another result each time, also in evaluation mode")
-    strided = [laid_out(a, "spaced") if isinstance(a, torch.Tensor) else a for a in arguments]
+    with module._blamed("forward", "forward"):
+        first = call(model, arguments)
+    fresh = _draw(specs, shapes, own, "normal", request["seed"])
+    changed = [i for i, (a, b) in enumerate(zip(arguments, fresh, strict=True)) if not _same(a, b)]
+    if changed:
+        raise Refused(f"forward of {request['class_name']} changes its input {changed[0]} in place", "in_place")
+    again = call(model, fresh)
+    if len(first) != len(again) or not all(_same(a, b) for (_, a), (_, b) in zip(first, again, strict=True)):
+        said = f"forward of {request['class_name']} gives another result each time, also in evaluation mode"
+        raise Refused(said, "random")
+    fresh = _draw(specs, shapes, own, "normal", request["seed"])
+    strided = [laid_out(a, "spaced") if isinstance(a, torch.Tensor) else a for a in fresh]
     state = model.state_dict()
     buffers = {name for name, _ in model.named_buffers()}
     unknown = next((t.dtype for t in state.values() if t.dtype not in SHORT), None)
     if unknown is not None:
-        raise Refused(f"the module's state has a tensor of type {unknown}")
+        raise Refused(f"the module's state has a tensor of type {unknown}", "state")
     return {
         "init": json.dumps(init),
         "inputs": [{k: v for k, v in s.items() if k not in ("floating", "decoded")} for s in specs],
@@ -179,6 +210,13 @@ def describe(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         "graph": _graph(request, folder),
         "torch": torch.__version__,
     }
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal tensors, a NaN being equal to another; what is no tensor is not compared."""
+    if not isinstance(one, torch.Tensor):
+        return True
+    return bool(torch.equal(one.nan_to_num(), other.nan_to_num()))
 
 
 def _graph(request: dict[str, Any], folder: Path) -> str:
@@ -200,9 +238,9 @@ def _input_spec(value: Any) -> dict[str, Any]:
         try:
             return {"kind": "value", "value": json.dumps(encode(value)), "floating": False, "decoded": value}
         except TypeError as error:
-            raise Refused(f"forward takes {error}, which cannot be handed to another process") from error
+            raise Refused(f"forward takes {error}, which cannot be handed to another process", "input_type") from error
     if value.dtype not in SHORT:
-        raise Refused(f"forward takes a tensor of type {value.dtype}")
+        raise Refused(f"forward takes a tensor of type {value.dtype}", "input_type")
     spec = {
         "kind": "tensor",
         "dtype": SHORT[value.dtype],
@@ -434,5 +472,5 @@ def main(folder: Path) -> None:
     try:
         response = answer(request, folder)
     except Refused as error:
-        response = {"refused": str(error), "line": error.line}
+        response = {"refused": str(error), "kind": error.kind, "line": error.line}
     write_json(folder / "response.json", response)
