@@ -219,17 +219,14 @@ def _run(
 @contextmanager
 def _can_go_on() -> Iterator[None]:
     """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
-    import signal
-
     from cudaperf_agent.cli.outcome import RunEnded
+    from cudaperf_agent.cli.signals import termination_interrupts
 
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        yield
+        with termination_interrupts():
+            yield
     except KeyboardInterrupt:
         raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 async def _run_async(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json
+from cudaperf_agent.cli.signals import termination_interrupts
 from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -180,14 +180,12 @@ def drive(
         shown.note("interrupted: waiting for the step at work (once more to stop at once)")
         control.request_drain()
 
-    # Whoever stops the process in an orderly way gets the orderly end of Ctrl-C.
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        translation = loop.run(work(shown, on_event, control), on_interrupt=on_interrupt)
+        with termination_interrupts():
+            translation = loop.run(work(shown, on_event, control), on_interrupt=on_interrupt)
     except KeyboardInterrupt:
         raise interrupted(begun[0] if begun else None, extra) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
         shown.close()
     return _conclude(translation, out, as_json=as_json)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,25 @@ def test_who_may_generate_on_this_device(policy: str, url: str | None, here: boo
     assert compose.may_generate_here(policy, settings.endpoint) is here
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+TERMINAL, BACKGROUND = signal.default_int_handler, signal.SIG_IGN
+"""How Ctrl-C is taken: in a script's background job it is ignored."""
+
+
+@pytest.fixture
+def taken(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ctrl-C taken as the parameter says."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize(
+    ("taken", "number"),
+    [(TERMINAL, signal.SIGINT), (TERMINAL, signal.SIGTERM), (BACKGROUND, signal.SIGTERM)],
+    indirect=["taken"],
+    ids=["Ctrl-C", "SIGTERM", "SIGTERM in the background"],
+)
 @pytest.mark.parametrize("place", ["_default_name", "_facts"])
 def test_an_interruption_before_or_after_the_tasks_says_that_the_same_command_goes_on(
     cli: Run, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, number: signal.Signals
