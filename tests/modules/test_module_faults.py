@@ -27,7 +27,8 @@ FAULTS = {
     "huge_output": (
         CALL,
         "        for _ in range(10**6):\n            print('x' * 1000)\n" + CALL,
-        {Status.CRASH, Status.TIMEOUT},
+        # What it prints is thrown away as it comes; on a slow machine its time is over first.
+        {Status.CORRECT, Status.CRASH, Status.TIMEOUT},
     ),
     "memory_hog": (CALL, "        kept = [b'x' * (1 << 28) for _ in range(40)]\n" + CALL, {Status.CRASH}),
 }
@@ -46,7 +47,8 @@ async def test_a_fault_is_a_verdict(
     finally:
         await verifier.aclose()
     assert verdict.status in statuses, verdict.message
-    assert verdict.message
+    assert verdict.correct or verdict.message
+    assert len(verdict.message) < 2000
 
 
 async def test_the_next_one_is_judged_as_ever(
