@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.cuda.verifier import Verifier
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
@@ -105,10 +106,11 @@ def test_the_measuring_path_finds_all_of_them_correct(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_nvcc_takes_them_in_one_library(name: str, nvcc: Path, tmp_path: Path) -> None:
+def test_nvcc_takes_them_in_one_library(name: str, tmp_path: Path) -> None:
     program = hand_written(name)
     task = load_task(source=program.source, entry=program.entry)
-    made = compile_bundle(nvcc, "sm_90", bundle(task, [contained(k.source) for k in program.kernels]), tmp_path, "all")
+    whole = bundle(task, [contained(k.source) for k in program.kernels])
+    made = compile_bundle(find_nvcc().path, "sm_90", whole, tmp_path, "all")
     assert isinstance(made, Path), made
 
 
