@@ -126,7 +126,7 @@ def problem(reference: Any, candidate: Any, graphs: dict[str, Any], *, strided: 
                 if off > allowed or not torch.equal(mine.isnan(), theirs.isnan()):
                     return f"{shown}: output {position} is off by {off:.2g}, and {allowed:.2g} is allowed"
             compared += 1
-    return "" if compared >= 2 * len(TOLERANCES) else f"only {compared} inputs could be compared"
+    return "" if compared >= len(TOLERANCES) else f"only {compared} inputs could be compared"
 
 
 def apart(value: torch.Tensor) -> torch.Tensor:
