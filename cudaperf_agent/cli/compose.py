@@ -397,8 +397,8 @@ async def _parts(
     try:
         choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:
-            if choice.note:
-                say(choice.note)
+            for sentence in choice.sentences:
+                say(sentence)
             with open_store(settings) as store:
                 policy = taking_turns(choice.policy, verifier, settings)
                 deps = make_deps(policy, verifier, store, settings.prompt, small=choice.small)

@@ -289,8 +289,8 @@ async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts
     try:
         choice = await choose_policy(wanted.policy, policy_config(settings, wanted.turns))
         try:
-            if choice.note:
-                say(choice.note)
+            for sentence in choice.sentences:
+                say(sentence)
             choice.check()
             policy = taking_turns(choice.policy, verifier, settings)
             with open_store(settings) as store:

@@ -23,6 +23,7 @@ from cudaperf_agent.policies.model_spec import (
 from cudaperf_agent.policies.openai import MOST_TOKENS, EndpointConfig, OpenAIPolicy
 from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.scripted import ScriptedPolicy
+from cudaperf_agent.policies.smollm2 import is_converted
 from cudaperf_agent.policies.variants import VariantsPolicy
 from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy, check_vllm
 
@@ -62,6 +63,7 @@ class Choice:
     Attributes:
         policy: To be closed by the caller.
         note: For the user.
+        wait: What the first answer waits for, where that takes seconds; for the user too.
         small: Whether it is a small model, which wants compact prompts.
         check: Finds out, in no time, whether it can propose; raises `BackendUnavailable` if a library, weights or an
             adapter are missing. A stored run that has ended is told again without them.
@@ -69,8 +71,14 @@ class Choice:
 
     policy: Policy
     note: str = ""
+    wait: str = ""
     small: bool = False
     check: Callable[[], None] = lambda: None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to say before the run."""
+        return tuple(filter(None, (self.note, self.wait)))
 
 
 async def choose_policy(name: str, config: PolicyConfig | None = None) -> Choice:
@@ -127,7 +135,7 @@ async def _ensemble(config: PolicyConfig, argument: str) -> Choice:
             )
         choice = found.choice
     note = choice.note.replace("policy auto takes", "the ensemble's model is")
-    return Choice(EnsemblePolicy(choice.policy, turns=config.turns), note, choice.small, choice.check)
+    return replace(choice, policy=EnsemblePolicy(choice.policy, turns=config.turns), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +207,19 @@ def _local(config: LocalConfig, argument: str) -> Choice:
         spec = parse_spec(argument)
         config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
     small = small_model(str(config.model) if config.model else None)
-    return Choice(LocalPolicy(config), small=small, check=partial(check_local, config))
+    return Choice(LocalPolicy(config), small=small, check=partial(check_local, config), wait=_unpacking(config.model))
 
 
 def _vllm(config: VllmConfig, argument: str) -> Choice:
     if argument:
         spec = parse_spec(argument)
         config = replace(config, model=spec.model, adapter=spec.adapter)
-    return Choice(VllmPolicy(config), small=small_model(config.model), check=partial(check_vllm, config))
+    small = small_model(config.model)
+    return Choice(VllmPolicy(config), small=small, check=partial(check_vllm, config), wait=_unpacking(config.model))
+
+
+def _unpacking(model: object) -> str:
+    """What there is to wait for before the first answer."""
+    if model is not None or is_converted():
+        return ""
+    return "the first answer unpacks the weights of the small model, once (some 20 s)"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from typing import Any
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies.base import Proposal, ProposalRequest
 from cudaperf_agent.policies.model_spec import ModelSpec
+from cudaperf_agent.policies.quiet import quiet_libraries
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
 from cudaperf_agent.policies.smollm2 import check_smollm2, smollm2_folder
 
@@ -159,7 +157,7 @@ def load_model(config: LocalConfig) -> tuple[Any, Any]:
     device = config.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    with _quiet():
+    with quiet_libraries():
         tokenizer = AutoTokenizer.from_pretrained(folder)
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
         if config.adapter:
@@ -169,26 +167,6 @@ def load_model(config: LocalConfig) -> tuple[Any, Any]:
 
             model = PeftModel.from_pretrained(model, str(config.adapter)).merge_and_unload()
     return model.to(device).eval(), tokenizer
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """The libraries' progress bars and remarks, which say nothing to a user, stay off stderr; errors do not."""
-    from transformers.utils import logging as hf
-
-    # Older releases know no other name for the arguments that newer ones warn about, at every answer.
-    warnings.filterwarnings("ignore", message=".*past_key_values", category=FutureWarning)
-    warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
-    hf.set_verbosity_error()
-    # peft imports bitsandbytes where it is installed, which misses kernels that nothing here uses.
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-    bars = hf.is_progress_bar_enabled()
-    hf.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if bars:
-            hf.enable_progress_bar()
 
 
 def _encode(tokenizer: Any, request: ProposalRequest, context: int) -> list[int]:

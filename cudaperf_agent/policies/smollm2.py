@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.paths import cache_dir
+from cudaperf_agent.policies.quiet import quiet_libraries
 
 NAME = "smollm2-135m-instruct"
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -26,15 +27,16 @@ def smollm2_folder() -> Path:
         BackendUnavailable: The weights' package or a library that reads them is not installed.
     """
     folder = _converted()
-    if (folder / "model.safetensors").exists():
+    if is_converted():
         return folder
     gguf = _packed()
     building = folder.with_name(f".{NAME}.{os.getpid()}")
     building.mkdir(parents=True, exist_ok=True)
     try:
         _convert(gguf, building)
-        shutil.rmtree(folder, ignore_errors=True)  # a conversion that was cut short
-        building.replace(folder)
+        if not is_converted():  # another process may have been faster, and others may be reading it
+            shutil.rmtree(folder, ignore_errors=True)  # a conversion that was cut short
+            building.replace(folder)
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return folder
@@ -46,8 +48,13 @@ def check_smollm2() -> None:
     Raises:
         BackendUnavailable: There are none.
     """
-    if not (_converted() / "model.safetensors").exists():
+    if not is_converted():
         _packed()
+
+
+def is_converted() -> bool:
+    """Whether `smollm2_folder` has nothing left to do."""
+    return (_converted() / "model.safetensors").exists()
 
 
 def _converted() -> Path:
@@ -80,18 +87,19 @@ def _convert(gguf: Path, folder: Path) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise BackendUnavailable(f"{error.name or 'transformers'} is not installed", hint=_INSTALL) from error
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    end = tokenizer.convert_tokens_to_ids("<|im_end|>")
-    # transformers before 5.24 takes <|im_start|> for the end of a sequence; a model that never stops is no policy.
-    tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
     # Since 5.24 the weights stay packed unless one asks; before, there was nothing to ask.
     gguf_config = getattr(transformers, "GgufConfig", None)
     unpack = {"quantization_config": gguf_config(dequantize=True)} if gguf_config else {}
-    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16, **unpack)
-    model = model.to(torch.bfloat16)
-    if getattr(model.config, "quantization_config", None) is not None:
-        del model.config.quantization_config
-    for config in (model.config, model.generation_config):
-        config.eos_token_id = config.pad_token_id = end
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    with quiet_libraries():
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+        model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16, **unpack)
+        model = model.to(torch.bfloat16)
+        end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+        # transformers before 5.24 takes <|im_start|> for the end of a sequence; a model that never stops is no policy.
+        tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
+        if getattr(model.config, "quantization_config", None) is not None:
+            del model.config.quantization_config
+        for config in (model.config, model.generation_config):
+            config.eos_token_id = config.pad_token_id = end
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
