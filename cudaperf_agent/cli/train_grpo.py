@@ -51,7 +51,7 @@ def grpo(
     made = load_config(config, overrides)
     if dry_run:
         return _dry_run(made, as_json)
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from training.grpo.run import train
 
