@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cudaperf_agent.cuda.modules import reference
 from cudaperf_agent.cuda.modules.python_child import CHILD
+from cudaperf_agent.errors import InputRefused
+from cudaperf_agent.execution.paths import cache_dir
+from cudaperf_agent.execution.sandbox import detect
+from cudaperf_agent.tasks.modules.find import load_module_task
 
 LOOK = """
 import sys
@@ -31,3 +38,47 @@ def test_watching_operators_does_not_import_the_compiler_of_torch() -> None:
     run = subprocess.run([sys.executable, "-c", LOOK, str(CHILD)], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "['aten::ones', 'aten::sum'] False"
+
+
+MODULE = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x{call}
+
+def get_inputs():
+    return [torch.rand(4, 3)]
+"""
+
+
+class RunAgainError(Exception):
+    """The module is run."""
+
+
+async def test_a_module_is_run_once_to_see_what_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setenv("CUDAPERF_CACHE_DIR", str(tmp_path / "cache"))
+    runs = reference.Reference(detect())
+    path = tmp_path / "model.py"
+    path.write_text(MODULE.format(call=".relu()"))
+    task = load_module_task(path)
+    first = await runs.described(task)
+    random = tmp_path / "random.py"
+    random.write_text(MODULE.format(call=" + torch.rand(1)"))
+    with pytest.raises(InputRefused):
+        await runs.described(load_module_task(random))
+
+    async def run(*_: Any, **__: Any) -> None:
+        raise RunAgainError
+
+    monkeypatch.setattr(reference, "run_python", run)
+    assert await runs.described(task) == first
+    # Another text, other wishes, what was refused, and what cannot be read: all of them are run.
+    path.write_text(MODULE.format(call=".relu()") + "# changed\n")
+    for other in (load_module_task(path), load_module_task(path, dtypes=("f16",)), load_module_task(random)):
+        with pytest.raises(RunAgainError):
+            await runs.described(other)
+    (kept,) = (cache_dir() / "modules").iterdir()
+    kept.write_text("{")
+    with pytest.raises(RunAgainError):
+        await runs.described(task)
