@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
     from training.evaluation.facts import Evaluation
-    from training.evaluation.plan import Settings
+    from training.evaluation.plan import Plan, Plans, Settings
 
 app = typer.Typer(help="Evaluate a policy on a benchmark.", no_args_is_help=True)
 
@@ -32,6 +33,19 @@ HtmlOption = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
 ]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")]
+
+TurnsOption = Annotated[
+    int | None,
+    typer.Option("--turns", metavar="N", help="As with so many turns only; where the search was not timed."),
+]
+
+
+class Backend(StrEnum):
+    """Where candidates are tested."""
+
+    AUTO = "auto"
+    EMULATOR = "emulator"
+
 
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
@@ -66,6 +80,10 @@ def run(
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
     ] = None,
+    backend: Annotated[
+        Backend,
+        typer.Option(help="Where candidates are tested: `emulator` also where there is a GPU; see `eval time`."),
+    ] = Backend.AUTO,
     as_json: JsonFlag = False,
 ) -> int:
     """Run a policy on every task of a suite, and keep everything in the store.
@@ -88,7 +106,7 @@ def run(
             limit=limit,
         )
         label = out or _default_name(wanted)
-        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
+        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend)
         again = "the same command goes on"
         if not progress.complete:
             say(f"{progress.done} of {progress.of} tasks are done; {again}")
@@ -102,6 +120,28 @@ def run(
         return 0
 
 
+@app.command(name="time")
+def time_(
+    evaluations: Annotated[list[str], typer.Argument(metavar="NAME...", help="Evaluations of the same suite.")],
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=5, help="Timed calls of a kernel.")] = 24,
+    contents: Annotated[
+        int, typer.Option(min=1, help="Input sets that timed calls go through; fewer are cheaper.")
+    ] = 24,
+) -> int:
+    """Test and time on this GPU the kernels that evaluations on the emulator chose; each kernel once.
+
+    The same command goes on where it was stopped. Reports and comparisons then have speeds.
+    """
+    with _can_go_on():
+        left = _time(evaluations, time_budget, samples, contents)
+        if left:
+            say(f"{left} tasks are left; the same command goes on")
+        return 0
+
+
 @app.command()
 def report(
     evaluations: Annotated[
@@ -110,11 +150,12 @@ def report(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
     from training.evaluation.sections import document
 
-    found = [_evaluation(name) for name in evaluations]
+    found = [_cut(_evaluation(name), turns) for name in evaluations]
     if as_json:
         if len(found) > 1:
             raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
@@ -131,16 +172,67 @@ def compare(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell how A differs from B on the tasks they have in common, pair by pair, with 95 % intervals."""
     from training.evaluation.compare import compare as compare_two
     from training.evaluation.compare import comparison_document
 
-    found = compare_two(_evaluation(first), _evaluation(second))
+    found = compare_two(_cut(_evaluation(first), turns), _cut(_evaluation(second), turns))
     if as_json:
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
     return 0
+
+
+def _time(names: list[str], seconds: float | None, samples: int, contents: int) -> int:
+    from dataclasses import replace
+
+    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cuda.timing import TIMING
+    from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+    from cudaperf_agent.errors import BackendUnavailable
+    from cudaperf_agent.settings import load_settings
+    from graph import loop
+    from training.evaluation.kernel_times import KernelTimes, time_kernels
+    from training.evaluation.plan import Plans
+
+    plans = Plans()
+    found = [_plan(name, plans) for name in names]
+    for plan in found:
+        if plan.backend == "gpu":
+            raise UsageError(f"{plan.name} was tested and timed on a GPU already", where="NAME", hint="leave it out")
+    fewest = min(TIMING.fewest_contents, contents)
+    timing = replace(TIMING, samples=samples, contents=contents, fewest_contents=fewest)
+
+    async def measured() -> int:
+        # Races and bounds were looked for on the emulator already.
+        verifier = Verifier(VerifierConfig(also_emulate=False, timing=timing))
+        try:
+            if verifier.backend != "gpu":
+                raise BackendUnavailable("there is no GPU to time on", hint="run this where there is one")
+            with open_store(load_settings().settings) as store:
+                times = KernelTimes.load(plans.folder)
+                at_once = verifier.place.config.tasks_at_hand
+                return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
+        finally:
+            await verifier.aclose()
+
+    return loop.run(measured())
+
+
+def _plan(name: str, plans: Plans) -> Plan:
+    plan = plans.load(name)
+    if plan is None:
+        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
+        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    return plan
+
+
+def _cut(evaluation: Evaluation, turns: int | None) -> Evaluation:
+    from training.evaluation.cut import cut
+
+    return evaluation if turns is None else cut(evaluation, turns)
 
 
 def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_terminal: bool) -> None:
@@ -173,6 +265,7 @@ def _evaluation(name: str) -> Evaluation:
     from cudaperf_agent.settings import load_settings
     from training.evaluation.collect import collect
     from training.evaluation.facts import Evaluation
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans
 
     if name.endswith(".json"):
@@ -183,16 +276,13 @@ def _evaluation(name: str) -> Evaluation:
                 f"it holds no evaluation: {error}", where=name, hint="cudaperf eval report NAME --json > FILE.json"
             ) from None
     plans = Plans()
-    plan = plans.load(name)
-    if plan is None:
-        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
-        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    plan = _plan(name, plans)
     with open_store(load_settings().settings) as store:
-        return collect(store, plan)
+        return collect(store, plan, KernelTimes.load(plans.folder))
 
 
 def _run(
-    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None
+    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None, backend: Backend
 ) -> tuple[Progress, Evaluation]:
     from langgraph.runtime import RunControl
 
@@ -210,7 +300,7 @@ def _run(
         say("interrupted: waiting for the steps at work (once more to stop at once)")
         control.request_drain()
 
-    result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+    result = loop.run(_run_async(settings, wanted, label, config, control, backend), on_interrupt=on_interrupt)
     if control.drain_requested:
         raise KeyboardInterrupt
     return result
@@ -230,7 +320,7 @@ def _can_go_on() -> Iterator[None]:
 
 
 async def _run_async(
-    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl
+    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl, where: Backend
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
@@ -238,11 +328,12 @@ async def _run_async(
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans, check_same, new_plan
     from training.evaluation.suites.find import find_suite
 
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
-    async with _deps(settings, wanted) as parts:
+    async with _deps(settings, wanted, where) as parts:
         plans = Plans()
         backend = parts.deps.verifier.backend
         plan = plans.load(label)
@@ -270,7 +361,7 @@ async def _run_async(
             say=say,
             control=control,
         )
-        return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
+        return progress, await asyncio.to_thread(collect, parts.deps.store, plan, KernelTimes.load(plans.folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +371,13 @@ class _Parts:
 
 
 @asynccontextmanager
-async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts]:
+async def _deps(settings: AllSettings, wanted: Settings, where: Backend) -> AsyncIterator[_Parts]:
     from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config, taking_turns
+    from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.auto import choose_policy
 
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
-    verifier = make_verifier(0)
+    verifier = make_verifier(0) if where is Backend.AUTO else Verifier(gpu=None)
     try:
         choice = await choose_policy(wanted.policy, policy_config(settings, wanted.turns))
         try:
