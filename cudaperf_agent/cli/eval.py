@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cudaperf_agent.cli.eval_time import can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
 from cudaperf_agent.errors import UsageError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
     from training.evaluation.facts import Evaluation
-    from training.evaluation.plan import Plan, Plans, Settings
+    from training.evaluation.plan import Settings
 
 app = typer.Typer(help="Evaluate a policy on a benchmark.", no_args_is_help=True)
 
@@ -90,7 +91,7 @@ def run(
 
     The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
     """
-    with _can_go_on():
+    with can_go_on():
         from cudaperf_agent.settings import load_settings
         from training.evaluation.plan import Settings
 
@@ -120,26 +121,7 @@ def run(
         return 0
 
 
-@app.command(name="time")
-def time_(
-    evaluations: Annotated[list[str], typer.Argument(metavar="NAME...", help="Evaluations of the same suite.")],
-    time_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
-    ] = None,
-    samples: Annotated[int, typer.Option(min=5, help="Timed calls of a kernel.")] = 24,
-    contents: Annotated[
-        int, typer.Option(min=1, help="Input sets that timed calls go through; fewer are cheaper.")
-    ] = 24,
-) -> int:
-    """Test and time on this GPU the kernels that evaluations on the emulator chose; each kernel once.
-
-    The same command goes on where it was stopped. Reports and comparisons then have speeds.
-    """
-    with _can_go_on():
-        left = _time(evaluations, time_budget, samples, contents)
-        if left:
-            say(f"{left} tasks are left; the same command goes on")
-        return 0
+app.command(name="time")(time_)
 
 
 @app.command()
@@ -183,50 +165,6 @@ def compare(
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
     return 0
-
-
-def _time(names: list[str], seconds: float | None, samples: int, contents: int) -> int:
-    from dataclasses import replace
-
-    from cudaperf_agent.cli.compose import open_store
-    from cudaperf_agent.cuda.timing import TIMING
-    from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
-    from cudaperf_agent.errors import BackendUnavailable
-    from cudaperf_agent.settings import load_settings
-    from graph import loop
-    from training.evaluation.kernel_times import KernelTimes, time_kernels
-    from training.evaluation.plan import Plans
-
-    plans = Plans()
-    found = [_plan(name, plans) for name in names]
-    for plan in found:
-        if plan.backend == "gpu":
-            raise UsageError(f"{plan.name} was tested and timed on a GPU already", where="NAME", hint="leave it out")
-    fewest = min(TIMING.fewest_contents, contents)
-    timing = replace(TIMING, samples=samples, contents=contents, fewest_contents=fewest)
-
-    async def measured() -> int:
-        # Races and bounds were looked for on the emulator already.
-        verifier = Verifier(VerifierConfig(also_emulate=False, timing=timing))
-        try:
-            if verifier.backend != "gpu":
-                raise BackendUnavailable("there is no GPU to time on", hint="run this where there is one")
-            with open_store(load_settings().settings) as store:
-                times = KernelTimes.load(plans.folder)
-                at_once = verifier.place.config.tasks_at_hand
-                return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
-        finally:
-            await verifier.aclose()
-
-    return loop.run(measured())
-
-
-def _plan(name: str, plans: Plans) -> Plan:
-    plan = plans.load(name)
-    if plan is None:
-        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
-        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
-    return plan
 
 
 def _cut(evaluation: Evaluation, turns: int | None) -> Evaluation:
@@ -276,7 +214,7 @@ def _evaluation(name: str) -> Evaluation:
                 f"it holds no evaluation: {error}", where=name, hint="cudaperf eval report NAME --json > FILE.json"
             ) from None
     plans = Plans()
-    plan = _plan(name, plans)
+    plan = plan_of(name, plans)
     with open_store(load_settings().settings) as store:
         return collect(store, plan, KernelTimes.load(plans.folder))
 
@@ -304,19 +242,6 @@ def _run(
     if control.drain_requested:
         raise KeyboardInterrupt
     return result
-
-
-@contextmanager
-def _can_go_on() -> Iterator[None]:
-    """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
-    from cudaperf_agent.cli.outcome import RunEnded
-    from cudaperf_agent.cli.signals import termination_interrupts
-
-    try:
-        with termination_interrupts():
-            yield
-    except KeyboardInterrupt:
-        raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
 
 
 async def _run_async(
