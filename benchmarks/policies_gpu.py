@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from langgraph.runtime import RunControl  # noqa: E402
 
-from cudaperf_agent.cli.compose import make_deps, open_store  # noqa: E402
+from cudaperf_agent.cli.parts import make_deps, open_store  # noqa: E402
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig  # noqa: E402
 from cudaperf_agent.policies.local import LocalConfig, LocalPolicy  # noqa: E402
 from cudaperf_agent.policies.model_spec import chosen_adapter  # noqa: E402

@@ -39,7 +39,7 @@ def time_(
 def _time(names: list[str], seconds: float | None, samples: int, contents: int) -> int:
     from dataclasses import replace
 
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.cuda.timing import TIMING
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
     from cudaperf_agent.errors import BackendUnavailable
