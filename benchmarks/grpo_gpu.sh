@@ -2,9 +2,9 @@
 # grpo_gpu.sh OUT ADAPTER CONFIG SECONDS [OPTION...]: one slice of a GRPO run on a GPU, bounded by SECONDS in all.
 # ADAPTER: the warm start, a folder or a .tar of one; `none` begins with a fresh adapter. OPTIONs go to `train grpo`.
 # WORK: a folder to work in; the same one again goes on with the run that it holds.
-# OUT has, as they come: progress.txt metrics.jsonl rows.jsonl runs.parquet adapter.tar, each under 16 MiB.
-# STATE_PARTS=1 leaves state.tar.00 .01 … there too (adapter in float32 and moments: four parts at rank 24);
-# STATE=FOLDER goes on from those, and from the metrics.jsonl and rows.jsonl beside them.
+# OUT has, as they come: progress.txt metrics.jsonl rows.jsonl adapter.tar runs.parquet (or its parts .00 .01 …), each
+# under 16 MiB. STATE_PARTS=1 leaves state.tar.00 .01 … in place of adapter.tar: the adapter in float32 and the moments,
+# 57 MiB at rank 24. STATE=FOLDER goes on from those, and from the metrics.jsonl and rows.jsonl beside them.
 # SPARE: seconds for packing at the end.
 set -uo pipefail
 out=${1:?folder for the results}
@@ -49,8 +49,9 @@ keep() { # What there is so far; a file is either whole or not there.
     if [ -n "${STATE_PARTS:-}" ]; then
       tar cf "$work/state.tar" --exclude='tokenizer*' --exclude='*.md' -C "$run" "$(basename "$newest")" &&
         split -b 15M -d "$work/state.tar" "$work/state.tar." && rm -f "$out"/state.tar.* && mv "$work"/state.tar.[0-9]* "$out/"
-    fi
-    tar cf "$work/adapter.tar" -C "$run" adapter && mv "$work/adapter.tar" "$out/adapter.tar" && packed=$newest
+    else
+      tar cf "$work/adapter.tar" -C "$run" adapter && mv "$work/adapter.tar" "$out/adapter.tar"
+    fi && packed=$newest
   fi
 }
 keeping() { while true; do sleep 10; keep; done; }
@@ -72,7 +73,7 @@ keep
 if [ "$((limit - SECONDS))" -gt 3 ]; then
   timeout "$((limit - SECONDS))" "$python" -m cudaperf_agent.cli.main dataset export --runs --origin grpo --out "$work/export" >>"$out/progress.txt" 2>&1
   size=$(stat -c %s "$work/export/runs.parquet" 2>/dev/null || echo 0)
-  if [ "$size" -gt 0 ] && [ "$size" -lt 16000000 ]; then cp "$work/export/runs.parquet" "$out/"; else say "runs.parquet of $size bytes stays here"; fi
+  if [ "$size" -ge 15000000 ]; then split -b 15M -d "$work/export/runs.parquet" "$out/runs.parquet."; elif [ "$size" -gt 0 ]; then cp "$work/export/runs.parquet" "$out/"; fi
 fi
 say "done: $(ls "$out" | tr '\n' ' ')"
 exit "$status"
