@@ -7,7 +7,6 @@ baselines are measured once for all policies. A line is written as soon as it is
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.errors import CudaPerfError, StoreError
 from cudaperf_agent.store.repository import Store
 from cudaperf_agent.tasks.model import Task
+from graph.sources import source_key
 from training.evaluation.plan import Plan
 
 FILE = "kernel-times.jsonl"
@@ -31,7 +31,8 @@ class KernelTimes:
 
     Attributes:
         path: JSON lines; `None` keeps them in memory only.
-        verdicts: By digests of task and source; without times where the kernel fails on the GPU.
+        verdicts: By digests of task and source (layout and comments apart); without times where the kernel fails on
+            the GPU.
         tasks: Digests of tasks whose kernels have all been measured; of others nothing is said.
     """
 
@@ -66,12 +67,12 @@ class KernelTimes:
 
     def of(self, task: str, source: str) -> Verdict | None:
         """The verdict of a kernel, if it was measured."""
-        return self.verdicts.get((task, source_digest(source)))
+        return self.verdicts.get((task, source_key(source)))
 
     def add(self, task: str, source: str, verdict: Verdict) -> None:
         """Keep a kernel's verdict."""
-        self.verdicts[task, source_digest(source)] = verdict
-        self._write({"task": task, "source": source_digest(source), "verdict": verdict.to_dict()})
+        self.verdicts[task, source_key(source)] = verdict
+        self._write({"task": task, "source": source_key(source), "verdict": verdict.to_dict()})
 
     def close(self, task: str) -> None:
         """All kernels of a task that there are have been measured."""
@@ -89,11 +90,6 @@ class KernelTimes:
                 file.write("\n" + json.dumps(row, separators=(",", ":")) + "\n")
         except OSError as error:
             raise StoreError(f"the times cannot be written: {error.strerror}", where=str(self.path)) from error
-
-
-def source_digest(source: str) -> str:
-    """Of a kernel's text."""
-    return hashlib.sha256(source.encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +189,7 @@ def _pending(
 ) -> _Pending | None:
     """What is left to measure of a task; `None` if nothing is, or it was not judged yet."""
     task: Task | None = None
-    sources: dict[str, None] = {}
+    sources: dict[str, str] = {}
     for plan in plans:
         if key not in plan.tasks:
             continue
@@ -203,10 +199,11 @@ def _pending(
                 continue
             task = task or store.get_run(run_id).task
             if plan.tasks[key].get("task") == task.digest:
-                sources |= dict.fromkeys(chosen_source(store, run_id).values())
+                for source in chosen_source(store, run_id).values():
+                    sources.setdefault(source_key(source), source)
     if task is None:
         return None
-    left = tuple(s for s in sources if times.of(task.digest, s) is None)
+    left = tuple(s for key, s in sources.items() if (task.digest, key) not in times.verdicts)
     return _Pending(task, left) if left or task.digest not in times.tasks else None
 
 
