@@ -3,9 +3,9 @@
     python benchmarks/grpo_results.py FOLDER... --name h200   # keeps what `benchmarks/visit_gpu.sh` left, then tells it
     python benchmarks/grpo_results.py --name h200             # tells what is kept
 
-FOLDER holds CONDITION/metrics.jsonl of runs, and EVALUATION.json files of `benchmarks/policies_gpu.py`; of the latter,
-`base` is the bare model, `warm` the warm start, and the others are conditions. The section between the marks in
-docs/training.md is written anew, and docs/grpo-*.svg with it.
+FOLDER, as `visit_gpu.sh --unpack` lays it out, holds CONDITION/metrics.jsonl of runs, and evaluate/NAME.json of
+evaluations, or time/NAME.json with times: `base` is the bare model, `warm` the warm start, the others are conditions.
+The section between the marks in docs/training.md is written anew, and docs/grpo-*.svg with it.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def keep(folders: Sequence[Path], name: str) -> None:
     for folder in folders:
         for path in sorted(folder.glob("*/metrics.jsonl")):
             shutil.copyfile(path, into / f"{path.parent.name}.jsonl")
-        for path in sorted(folder.glob("*.json")):
-            if "evaluation" in json.loads(path.read_text(encoding="utf-8")):
-                shutil.copyfile(path, into / path.name)
+        for path in (*sorted(folder.glob("evaluate/*.json")), *sorted(folder.glob("time/*.json"))):
+            # Estimates follow from the facts.
+            facts = json.loads(path.read_text(encoding="utf-8"))["evaluation"]
+            (into / path.name).write_text(json.dumps({"evaluation": facts}, separators=(",", ":")) + "\n")
 
 
 def read_runs(folder: Path) -> dict[str, Steps]:

@@ -40,6 +40,7 @@ from training.evaluation.estimates import estimate  # noqa: E402
 from training.evaluation.kernel_times import KernelTimes  # noqa: E402
 from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan  # noqa: E402
 from training.evaluation.suites.find import find_suite  # noqa: E402
+from training.sft.evaluate import CAPTURES  # noqa: E402
 
 WRITE_EVERY = 10
 """Finished tasks between two writings of an evaluation's facts."""
@@ -70,7 +71,7 @@ def make_policy(args: argparse.Namespace, with_adapters: bool) -> VllmPolicy | L
     sampling = SamplingConfig(args.temperature, args.top_p, args.max_tokens)
     if args.engine == "local":
         return LocalPolicy(LocalConfig(sampling=sampling, batch=args.batch))
-    sizes = tuple(size for size in (1, 8, 32, 64, 128, 256, 512) if size <= args.sequences)
+    sizes = tuple(size for size in CAPTURES if size <= args.sequences)
     return VllmPolicy(
         VllmConfig(
             lora_rank=args.rank if with_adapters else 0,
@@ -198,10 +199,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--top-p", type=float, default=0.95)
     parser.add_argument("--max-tokens", type=int, default=900)
     parser.add_argument("--base-tokens", type=int, default=400)
-    parser.add_argument("--sequences", type=int, default=512)
+    parser.add_argument("--sequences", type=int, default=256)
     parser.add_argument("--batch", type=int, default=16, help="answers drawn together by the local engine")
     parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--context", type=int, default=5120)
+    parser.add_argument("--context", type=int, default=4096)
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--memory-share", type=float, default=0.5)
     parser.add_argument("--eager", action="store_true")

@@ -56,15 +56,20 @@ def _time(names: list[str], seconds: float | None, samples: int, contents: int) 
     fewest = min(TIMING.fewest_contents, contents)
     timing = replace(TIMING, samples=samples, contents=contents, fewest_contents=fewest)
 
+    usual = VerifierConfig()
+
     async def measured() -> int:
         # Races and bounds were looked for on the emulator already.
-        verifier = Verifier(VerifierConfig(also_emulate=False, timing=timing))
+        config = VerifierConfig(
+            also_emulate=False, timing=timing, reference_samples=min(samples, usual.reference_samples)
+        )
+        verifier = Verifier(config)
         try:
             if verifier.backend != "gpu":
                 raise BackendUnavailable("there is no GPU to time on", hint="run this where there is one")
             with open_store(load_settings().settings) as store:
                 times = KernelTimes.load(plans.folder)
-                at_once = verifier.place.config.tasks_at_hand
+                at_once = config.tasks_at_hand
                 return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
         finally:
             await verifier.aclose()

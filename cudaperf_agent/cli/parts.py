@@ -61,7 +61,7 @@ async def run_parts(
     """
     from cudaperf_agent.policies.auto import choose_policy
 
-    verifier = make_verifier(seed, emulator=emulator)
+    verifier = make_verifier(seed, emulator=True) if emulator else make_verifier(seed)
     try:
         choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:

@@ -11,10 +11,17 @@ from eval_facts import evaluation, fails, right, task, turn
 from graph_world import Clock, DirectiveVerifier, ScriptedPolicy, candidate, make_deps
 from test_eval_drive import as_it_is, item
 
+from cudaperf_agent.cuda.measure import C_ONE_CORE, NAIVE
 from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.cuda.verifier import Verifier
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.store.repository import Store
 from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.prepare import prepare
+from tests.cuda.standin import stand_in
+from tests.cuda.test_gpu_path import CHEATS, CONFIG, HONEST
+from training.evaluation.baselines import LIMIT
 from training.evaluation.collect import collect
 from training.evaluation.cut import cut
 from training.evaluation.drive import drive
@@ -22,7 +29,7 @@ from training.evaluation.estimates import estimate
 from training.evaluation.facts import Evaluation
 from training.evaluation.kernel_times import FILE, KernelTimes, time_kernels
 from training.evaluation.plan import Plan, Plans, Settings, new_plan
-from training.evaluation.suite import Suite
+from training.evaluation.suite import Item, Suite
 
 FAST, SLOW, WRONG = candidate("correct 1e-6", 1), candidate("correct 4e-6", 2), candidate("wrong", 3)
 
@@ -171,3 +178,29 @@ def test_a_kernel_that_fails_the_hidden_tests_in_the_first_turn_still_does() -> 
 def test_a_cut_that_would_say_something_else_is_refused(backend: str, turns: int) -> None:
     with pytest.raises(UsageError):
         cut(replace(evaluation(task("a", fails("wrong", turn("wrong"))), n=1), backend=backend), turns)
+
+
+async def test_a_real_kernel_is_tested_and_timed_with_its_baselines_on_a_stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real emulator, real search, then the whole path of a GPU but the device itself."""
+    real = load_task(CHEATS / "tasks" / "saxpy.c")
+    one = Suite("s", (Item("s/saxpy", "s", "s/saxpy", "saxpy", lambda: real),))
+    plans = Plans(tmp_path / "evaluations")
+    plan = new_plan("e", Settings("s", "e", 1, 1, 1), one, "e", "emulator", ())
+    plans.save(plan)
+    on_emulator = Verifier(gpu=None)
+    times = KernelTimes.load(plans.folder)
+    with Store(f"sqlite:///{tmp_path}/runs.sqlite") as store:
+        deps = make_deps(ScriptedPolicy([HONEST]), on_emulator, store)
+        await drive(one, plan, plans, deps, prepare=prepare)
+        await on_emulator.aclose()
+        device = stand_in(CONFIG, tmp_path, monkeypatch)
+        try:
+            assert await time_kernels([plan], store, device, times) == 0
+        finally:
+            await device.aclose()
+        (outcome,) = collect(store, plan, KernelTimes.load(plans.folder)).outcomes()
+    assert outcome.correct, (outcome.reason, outcome.detail)
+    assert outcome.seconds is not None
+    assert {NAIVE, C_ONE_CORE, LIMIT} <= set(outcome.speedups)

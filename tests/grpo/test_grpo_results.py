@@ -58,7 +58,8 @@ def folder(tmp_path: Path) -> Path:
         (found / condition / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     for name, right in (("base", 0), ("warm", 4), ("both", 6), ("verifiable", 4)):
         facts = {"evaluation": evaluation(name, right).to_dict(), "estimates": {}}
-        (found / f"{name}.json").write_text(json.dumps(facts))
+        (found / "evaluate").mkdir(exist_ok=True)
+        (found / "evaluate" / f"{name}.json").write_text(json.dumps(facts))
     return found
 
 
@@ -86,6 +87,15 @@ def test_logs_and_evaluations_become_a_section(results: ModuleType, tmp_path: Pa
     # Eight times as fast on half of the tasks, and a failure counts as 1.
     assert "2.83×" in rows[1]
     assert text.count("A note.") == 1
+
+
+def test_an_evaluation_with_times_goes_before_the_one_without(results: ModuleType, tmp_path: Path) -> None:
+    found = folder(tmp_path)
+    (found / "time").mkdir()
+    (found / "time" / "warm.json").write_text(json.dumps({"evaluation": evaluation("warm", 8).to_dict()}))
+    results.keep([found], "h200")
+    kept = results.read_evaluations(tmp_path / "kept" / "h200")
+    assert all(t.outcomes[0].correct for t in kept["warm"].tasks)
 
 
 def test_the_section_replaces_the_one_before(
@@ -116,7 +126,7 @@ def test_the_section_replaces_the_one_before(
 
 def test_a_run_without_evaluations_is_told(results: ModuleType, tmp_path: Path) -> None:
     found = folder(tmp_path)
-    for path in found.glob("*.json"):
+    for path in found.glob("*/*.json"):
         path.unlink()
     results.keep([found], "h200")
     text = results.section(results.read_runs(tmp_path / "kept" / "h200"), {}, "h200")
