@@ -85,22 +85,34 @@ timing() { # SECONDS
   local names
   names=$(cd "$work/data/evaluations" 2>/dev/null && ls ./*.json | sed 's/^..//; s/\.json$//' | grep -v '^variants$')
   # shellcheck disable=SC2086
+  reporting time $names &
+  local reporter=$!
+  # shellcheck disable=SC2086
   timeout --signal=TERM --kill-after=10 "$(($1 - 15))" "$python" -m cudaperf_agent.cli.main eval time $names \
     --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}"
-  cp "$work/data/evaluations/kernel-times.jsonl" "$work/out/time/" 2>/dev/null
+  kill "$reporter" 2>/dev/null
   for name in $names; do report "$name" time; done
 }
 
 variants() { # SECONDS
   local more=(--limit "${VARIANTS_LIMIT:-45}" --turns "${VARIANTS_TURNS:-3}")
   [ -z "$rehearse" ] || more=(--limit 2 --turns 1)
-  timeout --foreground --signal=INT --kill-after=15 "$(($1 - 20))" "$python" -m cudaperf_agent.cli.main eval run --suite own-c \
+  reporting variants variants &
+  local reporter=$!
+  timeout --signal=TERM --kill-after=15 "$(($1 - 20))" "$python" -m cudaperf_agent.cli.main eval run --suite own-c \
     --policy variants --out variants --time-budget "$(($1 - 45))" "${more[@]}" >/dev/null
+  kill "$reporter" 2>/dev/null
   report variants variants
 }
 
 report() { # EVALUATION PART
   "$python" -m cudaperf_agent.cli.main eval report "$1" --json >"$work/out/$2/$1.json.new" && mv "$work/out/$2/$1.json.new" "$work/out/$2/$1.json"
+}
+
+reporting() { # PART EVALUATION...: now and then, in case that the end does not come
+  local part=$1 name
+  shift
+  while sleep 45; do for name in "$@"; do report "$name" "$part" 2>/dev/null; done; done
 }
 
 phases() { # SECONDS
