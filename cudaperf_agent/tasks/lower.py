@@ -6,10 +6,12 @@ from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, parse_c, unary_operator
-from cudaperf_agent.tasks.lower_declare import Declarations
+from cudaperf_agent.tasks.lower_bits import as_type, union_variable
+from cudaperf_agent.tasks.lower_conditions import Conditions, always, continues
 from cudaperf_agent.tasks.lower_loops import counted
 from cudaperf_agent.tasks.lower_parts import for_parts, levels
 from cudaperf_agent.tasks.lower_scope import Scope
+from cudaperf_agent.tasks.lower_switch import chain, sections_of
 from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee
 from cudaperf_agent.tasks.model import Task
 
@@ -65,7 +67,7 @@ def _lower_with_callees(
     return done[name]
 
 
-class _Function(Declarations):
+class _Function(Conditions):
     """Lowers one function."""
 
     def lower(self, definition: Any) -> ir.Function:
@@ -113,7 +115,8 @@ class _Function(Declarations):
             return statements
         if cursor.kind.is_expression():
             return self._expression(cursor, line)
-        raise CannotLower(f"a {kind.lower().replace('_', ' ')} is not supported", line)
+        what = _NO_STATEMENT.get(kind, f"a {kind.lower().replace('_', ' ')}")
+        raise CannotLower(f"{what} is not supported", line)
 
     def _expression(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         inner = cursor
@@ -153,6 +156,11 @@ class _Function(Declarations):
             if op in ("+=", "-="):
                 return self._move(left, op[0], self.expressions.value(right), line)
             return self._repoint(left, right, line)
+        union = union_variable(left, self.scope.names)
+        if op == "=" and union is not None:
+            return self._effects(
+                lambda: [ir.Assign(union[0], op, as_type(self.expressions.value(right), union[0].type, line), line)]
+            )
         return self._effects(
             lambda: [self._assignment(self.expressions.value(right), self.expressions.place(left), op, line)]
         )
@@ -164,27 +172,49 @@ class _Function(Declarations):
 
     def _move(self, left: Any, op: str, by: ir.Expr, line: int) -> tuple[ir.Stmt, ...]:
         address = self.expressions._moved(self.expressions.address(left), by, op, line)
-        return (ir.Point(address.pointer, address.type, address, declares=False, line=line),)
+        const = pointee(left.type).is_const_qualified()
+        return (ir.Point(address.pointer, address.type, address, const, declares=False, line=line),)
 
     # Control flow ---------------------------------------------------------------------------------------------
-
-    def _pure(self, cursor: Any) -> ir.Expr:
-        return self.expressions._conditional(cursor)
 
     def _if_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         condition, then, *otherwise = cursor.get_children()
         if not condition.kind.is_expression():
             raise CannotLower("this form of 'if' is not supported", line)
-        test = self._pure(condition)
-        return (ir.If(test, self.block(then), self.block(otherwise[0]) if otherwise else (), line),)
+        test = self.test(condition)
+        yes, no = self.block(then), self.block(otherwise[0]) if otherwise else ()
+        branch = ir.If(test.value, (*test.after, *yes), (*test.after, *no), line)
+        return (*test.before, branch)
 
     def _while_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         condition, body = cursor.get_children()
-        return (ir.While(self._pure(condition), self.block(body), line=line),)
+        test = self._loop_test(condition)
+        if test is not None:
+            return (ir.While(test, self.block(body), line=line),)
+        return (ir.While(always(line), (*self.leaving(condition, line), *self.block(body)), line=line),)
 
     def _do_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         body, condition = cursor.get_children()
-        return (ir.While(self._pure(condition), self.block(body), test_last=True, line=line),)
+        test, inside = self._loop_test(condition), self.block(body)
+        if test is not None:
+            return (ir.While(test, inside, test_last=True, line=line),)
+        if continues(inside):
+            raise CannotLower("a `continue` towards a condition that changes something is not supported", line)
+        return (ir.While(always(line), (*inside, *self.leaving(condition, line)), line=line),)
+
+    def _loop_test(self, condition: Any) -> ir.Expr | None:
+        """The condition of a loop; `None` where evaluating it changes something."""
+        if any(test.before or test.after for test in self.conjuncts(condition)):
+            return None
+        return self.pure(condition)
+
+    def _switch_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
+        condition, body = cursor.get_children()
+        test = self.test(condition)
+        selector = ir.Ref(self.scope.fresh("choice"), test.value.type or ir.INT, line)
+        made = chain(selector, sections_of(body, line), self.statement, line)
+        declared = ir.Declare(selector.name, selector.type, test.value, line=line)
+        return (*test.before, declared, *test.after, *made)
 
     def _break_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         return (ir.Break(line),)
@@ -201,11 +231,21 @@ class _Function(Declarations):
     def _for_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         init, condition, update, body = for_parts(cursor, line)
         before = self.statement(init) if init is not None else ()
-        test: ir.Expr = self._pure(condition) if condition is not None else _one(line)
+        test = self._loop_test(condition) if condition is not None else _one(line)
         steps = self._expression(update, line) if update is not None else ()
         inside = self.block(body)
+        if test is None:
+            return (*before, ir.While(always(line), (*self.leaving(condition, line), *inside), steps, line=line))
         loop = counted(before, test, steps, inside, init is not None and init.kind.name == "DECL_STMT", line)
         return loop or (*before, ir.While(test, inside, steps, line=line))
+
+
+_NO_STATEMENT = {
+    "LABEL_STMT": "a label, which `goto` jumps to,",
+    "GOTO_STMT": "`goto`",
+    "CASE_STMT": "a `case` inside another statement",
+    "DEFAULT_STMT": "a `default` inside another statement",
+}
 
 
 def _one(line: int) -> ir.Expr:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.clang_c import unary_operator
+from cudaperf_agent.tasks.lower_bits import as_type, union_storage
 from cudaperf_agent.tasks.lower_expr import Expressions
 from cudaperf_agent.tasks.lower_loops import divided
-from cudaperf_agent.tasks.lower_parts import initialiser_of, levels
+from cudaperf_agent.tasks.lower_parts import initialiser_of, is_constant, levels
 from cudaperf_agent.tasks.lower_scope import Scope
 from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip
+from cudaperf_agent.tasks.model import CType, TypeKind
 
 
 class Declarations:
@@ -46,6 +49,11 @@ class Declarations:
 
     def _effects(self, action: Any) -> tuple[ir.Stmt, ...]:
         """``action`` makes a statement; what its expressions do besides is put around it."""
+        before, made, after = self._sides(action)
+        return (*before, *made, *after)
+
+    def _sides(self, action: Any) -> tuple[tuple[ir.Stmt, ...], tuple[Any, ...], tuple[ir.Stmt, ...]]:
+        """What ``action`` makes, and the statements that come before and after it for its side effects."""
         outer = self.scope.before, self.scope.after
         before: list[ir.Stmt] = []
         after: list[ir.Stmt] = []
@@ -55,11 +63,12 @@ class Declarations:
         finally:
             self.scope.before, self.scope.after = outer
         stepped = [s.target.name for s in after if isinstance(s, ir.Assign) and isinstance(s.target, ir.Ref)]
+        stepped += [s.name for s in after if isinstance(s, ir.Point)]
         for name in stepped:
-            uses = sum(isinstance(n, ir.Ref) and n.name == name for s in (*before, *made) for n in ir.walk(s))
+            uses = sum(_names(n) == name for s in (*before, *made) for n in ir.walk(s))
             if uses > 1 or stepped.count(name) > 1:
                 raise CannotLower(f"'{name}' is stepped and used in one statement", made[0].line if made else 0)
-        return (*before, *made, *after)
+        return tuple(before), tuple(made), tuple(after)
 
     def _repoint(self, left: Any, right: Any, line: int) -> tuple[ir.Stmt, ...]:
         variable = strip(left)
@@ -107,6 +116,9 @@ class Declarations:
 
     def _memory(self, cursor: Any, name: str, line: int) -> ir.Stmt:
         first, second, third = cursor.get_arguments()
+        made = None if "memset" in name else self._scalar_copy(first, second, third, line)
+        if made is not None:
+            return made
         target = self.expressions.address(first)
         count = self._count(self.expressions.value(third), target.type.size, line)
         if "memset" in name:
@@ -118,24 +130,71 @@ class Declarations:
             raise CannotLower(f"'{name}' copies between different types", line)
         return ir.Copy(target, source, count, line)
 
+    def _scalar_copy(self, first: Any, second: Any, third: Any, line: int) -> ir.Stmt | None:
+        """``memcpy(&x, &y, sizeof x)`` between two scalars of one size; `None` where it is another copy."""
+        target, source = self._behind(first), self._behind(second)
+        size = self.expressions.value(third)
+        if target is None or source is None or not isinstance(target, ir.Ref | ir.Load):
+            return None
+        if not isinstance(target, ir.Ref) and not isinstance(source, ir.Ref):
+            return None
+        while isinstance(size, ir.Cast):
+            size = size.operand
+        structs = TypeKind.STRUCT in (target.type.kind, source.type.kind)
+        if structs or not isinstance(size, ir.Const) or {target.type.size, source.type.size} != {size.value}:
+            raise CannotLower("a `memcpy` between scalars of different sizes is not supported", line)
+        return ir.Assign(target, "=", as_type(source, target.type, line), line)
+
+    def _behind(self, argument: Any) -> ir.Place | None:
+        """The scalar that an argument ``&x`` or a pointer to one element stands for."""
+        inner = argument
+        while inner.kind.name in ("PAREN_EXPR", "UNEXPOSED_EXPR", "CSTYLE_CAST_EXPR"):
+            inner = list(inner.get_children())[-1]
+        if inner.kind.name == "UNARY_OPERATOR" and unary_operator(inner) == "&":
+            operand = strip(next(inner.get_children()))
+            return None if is_pointer(operand.type) else self.expressions.place(operand)
+        if not is_pointer(inner.type) or pointee(inner.type).kind.name == "VOID":
+            return None
+        address = self.expressions.address(inner)
+        if len(address.indices) != self.scope.rank[address.pointer]:
+            return None
+        return ir.Load(address.pointer, address.indices, address.type, address.line)
+
     def _declaration(self, cursor: Any) -> tuple[ir.Stmt, ...]:
         line = line_of(cursor)
-        if cursor.kind.name in ("STRUCT_DECL", "TYPEDEF_DECL", "ENUM_DECL"):
+        if cursor.kind.name in ("STRUCT_DECL", "TYPEDEF_DECL", "ENUM_DECL", "UNION_DECL"):
             return ()
-        if cursor.kind.name != "VAR_DECL" or cursor.storage_class.name in ("STATIC", "EXTERN"):
+        # A constant outlives the call, but nobody can tell.
+        lasting = cursor.storage_class.name in ("STATIC", "EXTERN") and not is_constant(cursor)
+        if cursor.kind.name != "VAR_DECL" or lasting:
             raise CannotLower(f"the local declaration of '{cursor.spelling}' is not supported", line)
         if cursor.type.get_canonical().kind.name == "POINTER":
             return self._pointer_declaration(cursor, line)
         if is_pointer(cursor.type):
             return self._array_declaration(cursor, line)
-        kind = ctype_of(cursor.type, line)
         init = initialiser_of(cursor)
+        storage = union_storage(cursor.type, line)
+        if storage is not None:
+            return self._effects(lambda: [self._union(cursor, storage, init, line)])
+        kind = ctype_of(cursor.type, line)
         if init is not None and init.kind.name == "INIT_LIST_EXPR":
             values = self.expressions.initialiser(init)
             return (ir.Declare(self.scope.declare(cursor), kind, values=values, line=line),)
         if init is None:
             return (ir.Declare(self.scope.declare(cursor), kind, line=line),)
         return self._effects(lambda: [self._declared(kind, self.expressions.value(init), cursor, line)])
+
+    def _union(self, cursor: Any, storage: CType, init: Any | None, line: int) -> ir.Stmt:
+        value = None
+        if init is not None:
+            items = self.expressions.items(init) if init.kind.name == "INIT_LIST_EXPR" else []
+            if len(items) != 1:
+                raise CannotLower(f"the initialiser of the union '{cursor.spelling}' is not supported", line)
+            member = next(f for f in cursor.type.get_canonical().get_fields() if items[0].name in ("", f.spelling))
+            value = self.expressions.value(items[0].value)
+            kind = ctype_of(member.type, line)
+            value = as_type(value if value.type == kind else ir.Cast(value, kind, line=line), storage, line)
+        return ir.Declare(self.scope.declare(cursor), storage, value, line=line)
 
     def _declared(self, kind: Any, value: ir.Expr, cursor: Any, line: int) -> ir.Stmt:
         return ir.Declare(self.scope.declare(cursor), kind, value, line=line)
@@ -158,12 +217,21 @@ class Declarations:
         kind = ctype_of(pointee(cursor.type), line)
         init = initialiser_of(cursor)
         values = None
-        if init is not None:
-            if init.kind.name != "INIT_LIST_EXPR" or len(dims) > 1:
-                raise CannotLower(f"the initialiser of '{cursor.spelling}' is not supported", line)
-            values = self.expressions.initialiser(init)
+        if init is not None and init.kind.name == "STRING_LITERAL":
+            values = self.expressions.characters(init, kind)
+        elif init is not None and init.kind.name != "INIT_LIST_EXPR":
+            raise CannotLower(f"the initialiser of '{cursor.spelling}' is not supported", line)
+        elif init is not None:
+            values = self.expressions.flattened(init) if len(dims) > 1 else self.expressions.initialiser(init)
         if any(d is None for d in dims):
-            dims = (ir.Const(cursor.type.get_canonical().element_count, ir.INT, line),)
+            dims = (ir.Const(cursor.type.get_canonical().element_count, ir.INT, line), *dims[1:])
         name = self.scope.declare(cursor)
         self.scope.rank[name] = len(dims)
         return (ir.Declare(name, kind, None, tuple(d for d in dims if d is not None), values, line),)
+
+
+def _names(node: ir.Node) -> str:
+    """The variable that a node reads, ``""`` for none."""
+    if isinstance(node, ir.Ref):
+        return node.name
+    return node.pointer if isinstance(node, ir.Load | ir.Address) else ""

@@ -6,8 +6,10 @@ from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, evaluate_constant, unary_operator
-from cudaperf_agent.tasks.lower_places import Places
-from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, text_of
+from cudaperf_agent.tasks.lower_bits import as_type, union_variable
+from cudaperf_agent.tasks.lower_initialisers import Initialisers
+from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip, text_of
+from cudaperf_agent.tasks.model import TypeKind
 
 # Functions that C's <math.h>/<stdlib.h> and CUDA's device library share by name and meaning.
 _REAL = """
@@ -19,7 +21,7 @@ _OTHER = "abs labs llabs lround lroundf lrint lrintf isnan isinf isfinite signbi
 KNOWN_FUNCTIONS = frozenset([*_REAL.split(), *(f"{name}f" for name in _REAL.split()), *_OTHER.split()])
 
 
-class Expressions(Places):
+class Expressions(Initialisers):
     """Lowers expressions of one function."""
 
     # Values ---------------------------------------------------------------------------------------------------
@@ -77,13 +79,30 @@ class Expressions(Places):
     def _value_array_subscript_expr(self, cursor: Any, line: int) -> ir.Expr:
         return self.place(cursor)
 
-    _value_member_ref_expr = _value_array_subscript_expr
+    def _value_member_ref_expr(self, cursor: Any, line: int) -> ir.Expr:
+        union = union_variable(cursor, self.scope.names)
+        return self.place(cursor) if union is None else as_type(*union, line)
+
+    def _punned(self, operand: Any, line: int) -> ir.Expr | None:
+        """``*(unsigned *)&x`` of a local scalar: its bits as another type."""
+        while operand.kind.name in ("PAREN_EXPR", "UNEXPOSED_EXPR"):
+            operand = next(operand.get_children())
+        inner = strip(operand)
+        if operand.kind.name != "CSTYLE_CAST_EXPR" or inner.kind.name != "UNARY_OPERATOR":
+            return None
+        behind = strip(next(inner.get_children()))
+        if unary_operator(inner) != "&" or behind.kind.name != "DECL_REF_EXPR" or is_pointer(behind.type):
+            return None
+        value, kind = self.value(behind), ctype_of(pointee(operand.type), line)
+        if value.type is None or value.type.size != kind.size or TypeKind.STRUCT in (value.type.kind, kind.kind):
+            return None
+        return as_type(value, kind, line)
 
     def _value_unary_operator(self, cursor: Any, line: int) -> ir.Expr:
         op = unary_operator(cursor)
         operand = next(cursor.get_children())
         if op == "*":
-            return self.place(cursor)
+            return self._punned(operand, line) or self.place(cursor)
         if op in ("++", "--", "p++", "p--"):
             return self._step(operand, op, line)
         if op not in ("-", "+", "~", "!"):
@@ -111,10 +130,21 @@ class Expressions(Places):
         if op == ",":
             raise CannotLower("the comma operator is not supported here", line)
         if is_pointer(left.type) or is_pointer(right.type):
-            raise CannotLower(f"the comparison or difference of pointers '{text_of(cursor)}' is not supported", line)
+            return self._of_pointers(cursor, op, line)
         if op in ("&&", "||"):
             return ir.Binary(op, self.value(left), self._conditional(right), ctype_of(cursor.type, line), line)
         return ir.Binary(op, self.value(left), self.value(right), ctype_of(cursor.type, line), line)
+
+    def _of_pointers(self, cursor: Any, op: str, line: int) -> ir.Expr:
+        """A comparison or difference of two pointers."""
+        sides = [strip(side) for side in cursor.get_children()]
+        null = any(not is_pointer(side.type) or pointee(side.type).kind.name == "VOID" for side in sides)
+        if null or op not in ("<", "<=", ">", ">=", "==", "!=", "-"):
+            raise CannotLower(f"the comparison of the pointers '{text_of(cursor)}' is not supported", line)
+        left, right = (self.address(side) for side in sides)
+        if any(len(side.indices) != 1 or self.scope.rank[side.pointer] != 1 for side in (left, right)):
+            raise CannotLower(f"the comparison of pointers to rows '{text_of(cursor)}' is not supported", line)
+        return ir.Binary(op, left, right, ctype_of(cursor.type, line), line)
 
     def _value_compound_assignment_operator(self, cursor: Any, line: int) -> ir.Expr:
         left, right = cursor.get_children()
@@ -149,17 +179,6 @@ class Expressions(Places):
         name = self.scope.fresh("literal")
         self.scope.before.append(ir.Declare(name, kind, values=self.initialiser(initialiser), line=line))
         return ir.Ref(name, kind, line)
-
-    def initialiser(self, cursor: Any) -> tuple[ir.Expr, ...]:
-        """The values of a brace-enclosed list, nested lists flattened where they are complete."""
-        values: list[ir.Expr] = []
-        for item in cursor.get_children():
-            if item.kind.name == "INIT_LIST_EXPR":
-                raise CannotLower("nested or designated initialisers are not supported", line_of(cursor))
-            if item.kind.name == "MEMBER_REF":
-                raise CannotLower("designated initialisers are not supported", line_of(cursor))
-            values.append(self.value(item))
-        return tuple(values)
 
     def _value_call_expr(self, cursor: Any, line: int) -> ir.Expr:
         result = self.call(cursor)

@@ -48,3 +48,13 @@ def for_parts(cursor: Any, line: int) -> tuple[Any | None, Any | None, Any | Non
         start = part.extent.start.offset
         found[0 if start < ends[0] else 1 if start < ends[1] else 2] = part
     return found[0], found[1], found[2], body
+
+
+def is_constant(cursor: Any) -> bool:
+    """Whether a variable or all elements of an array are const."""
+    current, const = cursor.type.get_canonical(), False
+    while True:
+        const = const or bool(current.is_const_qualified())
+        if current.kind.name not in ("CONSTANTARRAY", "VARIABLEARRAY", "INCOMPLETEARRAY"):
+            return const and current.kind.name != "POINTER"
+        current = current.element_type.get_canonical()

@@ -7,6 +7,7 @@ from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, unary_operator
+from cudaperf_agent.tasks.lower_bits import union_variable
 from cudaperf_agent.tasks.lower_scope import Scope
 from cudaperf_agent.tasks.lower_types import (
     POINTER_KINDS,
@@ -41,6 +42,11 @@ class Places:
         if kind == "DECL_REF_EXPR":
             return self._variable(cursor, line)
         if kind == "MEMBER_REF_EXPR":
+            union = union_variable(cursor, self.scope.names)
+            if union is not None:
+                if union[0].type != union[1]:
+                    raise CannotLower(f"'{text_of(cursor)}' of a union is changed in place", line)
+                return union[0]
             base = next(cursor.get_children())
             owner = self._load(self.address(base), line) if is_pointer(base.type) else self.place_or_value(base)
             return ir.Member(owner, cursor.spelling, ctype_of(pointee(cursor.type), line), line)
@@ -95,12 +101,26 @@ class Places:
                 return self._address_of(operand, line)
             if op == "*":
                 return self._decayed(self.address(operand), cursor)
+            if op in ("++", "--", "p++", "p--"):
+                return self._stepped(operand, op, line)
         if kind == "BINARY_OPERATOR" and binary_operator(cursor) in ("+", "-"):
             left, right = cursor.get_children()
             if not is_pointer(left.type):
                 left, right = right, left
             return self._moved(self.address(left), self.value(right), binary_operator(cursor), line)
         raise CannotLower(f"the pointer expression '{text_of(cursor)}' is not supported", line)
+
+    def _stepped(self, operand: Any, op: str, line: int) -> ir.Address:
+        """``p++`` as an address: the pointer moves in a statement of its own, before or after."""
+        sides = self.scope.after if op.startswith("p") else self.scope.before
+        address = self.address(operand)
+        start = isinstance(address.indices[-1], ir.Const) and address.indices[-1].value == 0
+        if sides is None or len(address.indices) != self.scope.rank[address.pointer] or not start:
+            raise CannotLower(f"the moving pointer '{text_of(operand)}' is not supported here", line)
+        moved = self._moved(address, ir.Const(1, ir.INT, line), op[-1], line)
+        const = pointee(operand.type).is_const_qualified()
+        sides.append(ir.Point(address.pointer, address.type, moved, const, declares=False, line=line))
+        return address
 
     def _same_element(self, outer: Any, inner: Any, line: int) -> ir.Address:
         if is_pointer(outer.type):
