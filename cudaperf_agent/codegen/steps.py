@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from cudaperf_agent.codegen.fold import SUM, Fold
 from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.model import CType, TypeKind
+from cudaperf_agent.tasks.model import CType
 
 RESULT = "result"
 """Name of the pointer through which a device-form entry returns its value; the lowering keeps it free."""
@@ -167,50 +167,6 @@ class ScalarWork:
     """Statements on single values in device memory, between launches that use all threads."""
 
     statements: tuple[ir.Stmt, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """An associative operation on running values: their sum, or the better of two.
-
-    Attributes:
-        relation: Empty for the sum; else a later value is taken where ``later relation earlier`` holds.
-    """
-
-    relation: str = ""
-
-    def neutral(self, kind: CType) -> ir.Const:
-        """The value that changes nothing: 0, or the worst that there is."""
-        if not self.relation:
-            return ir.Const(0, kind)
-        highest = self.relation.startswith("<")
-        if kind.kind is TypeKind.FLOAT:
-            return ir.Const(math.inf if highest else -math.inf, kind)
-        bits = 8 * kind.size - (kind.kind is TypeKind.INT)
-        lowest = -(1 << bits) if kind.kind is TypeKind.INT else 0
-        return ir.Const((1 << bits) - 1 if highest else lowest, kind)
-
-    def value(self, earlier: ir.Expr, later: ir.Expr) -> ir.Expr:
-        """Both values combined."""
-        assert earlier.type is not None
-        if not self.relation:
-            return ir.Binary("+", earlier, later, earlier.type)
-        return ir.Select(ir.Binary(self.relation, later, earlier, ir.INT), later, earlier, earlier.type)
-
-    def text(self, earlier: str, later: str) -> str:
-        """A statement that combines a later value into a variable."""
-        if not self.relation:
-            return f"{earlier} += {later};"
-        return f"{earlier} = {later} {self.relation} {earlier} ? {later} : {earlier};"
-
-    def after(self, later: str, earlier: str) -> str:
-        """A statement that puts an earlier value before a variable's."""
-        if not self.relation:
-            return f"{later} += {earlier};"
-        return f"{later} = {later} {self.relation} {earlier} ? {later} : {earlier};"
-
-
-SUM = Fold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, evaluate_constant, unary_operator
 from cudaperf_agent.tasks.lower_bits import as_type, union_variable
 from cudaperf_agent.tasks.lower_initialisers import Initialisers
-from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip, text_of
+from cudaperf_agent.tasks.lower_types import (
+    CannotLower,
+    ctype_of,
+    is_null,
+    is_pointer,
+    line_of,
+    pointee,
+    strip,
+    text_of,
+)
 from cudaperf_agent.tasks.model import TypeKind
 
 # Functions that C's <math.h>/<stdlib.h> and CUDA's device library share by name and meaning.
@@ -19,6 +29,13 @@ ldexp scalbn logb
 """
 _OTHER = "abs labs llabs lround lroundf lrint lrintf isnan isinf isfinite signbit"
 KNOWN_FUNCTIONS = frozenset([*_REAL.split(), *(f"{name}f" for name in _REAL.split()), *_OTHER.split()])
+
+
+# What <math.h> makes of INFINITY, HUGE_VAL and NAN.
+_BUILTIN_VALUES = {
+    **{f"__builtin_{name}{suffix}": math.inf for name in ("inf", "huge_val") for suffix in ("", "f")},
+    **{f"__builtin_nan{suffix}": math.nan for suffix in ("", "f")},
+}
 
 
 class Expressions(Initialisers):
@@ -107,6 +124,8 @@ class Expressions(Initialisers):
             return self._step(operand, op, line)
         if op not in ("-", "+", "~", "!"):
             raise CannotLower(f"the operator '{op}' is not supported here", line)
+        if op == "!" and is_pointer(strip(operand).type):
+            return self._null_test(strip(operand), "==", line)
         value = self.value(operand)
         if op in ("-", "+") and isinstance(value, ir.Const):
             return ir.Const(-value.value if op == "-" else value.value, value.type, line)
@@ -138,13 +157,18 @@ class Expressions(Initialisers):
     def _of_pointers(self, cursor: Any, op: str, line: int) -> ir.Expr:
         """A comparison or difference of two pointers."""
         sides = [strip(side) for side in cursor.get_children()]
-        null = any(not is_pointer(side.type) or pointee(side.type).kind.name == "VOID" for side in sides)
-        if null or op not in ("<", "<=", ">", ">=", "==", "!=", "-"):
+        null = [is_null(side) for side in sides]
+        if op in ("==", "!=") and sum(null) == 1:
+            return self._null_test(sides[null.index(False)], op, line)
+        if any(null) or op not in ("<", "<=", ">", ">=", "==", "!=", "-"):
             raise CannotLower(f"the comparison of the pointers '{text_of(cursor)}' is not supported", line)
         left, right = (self.address(side) for side in sides)
         if any(len(side.indices) != 1 or self.scope.rank[side.pointer] != 1 for side in (left, right)):
             raise CannotLower(f"the comparison of pointers to rows '{text_of(cursor)}' is not supported", line)
         return ir.Binary(op, left, right, ctype_of(cursor.type, line), line)
+
+    def _null_test(self, pointer: Any, op: str, line: int) -> ir.Expr:
+        return ir.Binary(op, self.address(pointer), ir.Const(0, ir.INT, line), ir.INT, line)
 
     def _value_compound_assignment_operator(self, cursor: Any, line: int) -> ir.Expr:
         left, right = cursor.get_children()
@@ -181,6 +205,9 @@ class Expressions(Initialisers):
         return ir.Ref(name, kind, line)
 
     def _value_call_expr(self, cursor: Any, line: int) -> ir.Expr:
+        known = _BUILTIN_VALUES.get(cursor.spelling)
+        if known is not None:
+            return ir.Const(known, ctype_of(cursor.type, line), line)
         result = self.call(cursor)
         if result.type is None:
             raise CannotLower(f"'{result.name}' returns nothing but is used as a value", line)

@@ -103,3 +103,10 @@ def bare_spelling(clang_type: Any) -> str:
 def text_of(cursor: Any) -> str:
     words = [str(token.spelling) for token in cursor.get_tokens()]
     return " ".join(words[:12] or [str(cursor.spelling)])
+
+
+def is_null(cursor: Any) -> bool:
+    """Whether an expression, stripped of casts of pointers, is the null pointer."""
+    return cursor.kind.name == "INTEGER_LITERAL" or (
+        not is_pointer(cursor.type) and [token.spelling for token in cursor.get_tokens()] == ["0"]
+    )

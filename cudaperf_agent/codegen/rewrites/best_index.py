@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cudaperf_agent.codegen.accesses import bare
-from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, each_statement
+from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, aliased, each_statement
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
@@ -24,8 +24,10 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def with_best_values(function: ir.Function, fresh: Fresh) -> ir.Function:
     """Every loop that keeps the position of an extreme with the extreme beside it."""
 
+    others = aliased(function)
+
     def change(statement: ir.Stmt, _place: Surroundings) -> Sequence[ir.Stmt] | None:
-        if not isinstance(statement, ir.For):
+        if not isinstance(statement, ir.For) or reads(statement) & others:
             return None
         for position, inner in enumerate(statement.body):
             made = _kept(statement, position, inner, fresh) if isinstance(inner, ir.If) else None

@@ -64,7 +64,7 @@ def counted_while(loop: ir.While, place: Surroundings, fresh: Fresh) -> tuple[ir
 
 def _tested(loop: ir.While) -> list[_Count]:
     """Counters of a loop with its test in its head or at its end."""
-    if own_jumps(loop.body) & {ir.Continue} and (loop.test_last or not loop.update):
+    if own_jumps(loop.body) & {ir.Continue} and (loop.test_last or len(loop.update) != 1):
         return []
     body = (*loop.body, *loop.update)
     tests = conjuncts(loop.condition)
@@ -230,6 +230,8 @@ def _made(loop: ir.While, found: _Count, place: Surroundings, fresh: Fresh) -> t
     if relation == "!=" and abs(step) != 1:
         return None
     if relation == "!=" and not _reads(found.bound) and not leaves:
+        if kind.kind is TypeKind.UINT and step > 0:
+            return None  # it ends by wrapping round
         relation = ">" if step < 0 else "<"
     if relation != "!=" and (step > 0) != (relation in ("<", "<=")):
         return None
@@ -347,7 +349,7 @@ def _meeting(loop: ir.While, place: Surroundings, fresh: Fresh) -> tuple[ir.Stmt
     left, right = _plain(test.left), _plain(test.right)
     if test.op in (">", ">="):
         left, right = right, left
-    if not isinstance(left, ir.Ref) or not isinstance(right, ir.Ref) or own_jumps(body):
+    if not isinstance(left, ir.Ref) or not isinstance(right, ir.Ref) or ir.Continue in own_jumps(body):
         return None
     if left.type != right.type or left.type.kind is not TypeKind.INT or not _counts(left.type):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, each_statement, own_jumps
+from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, aliased, each_statement, own_jumps
 from cudaperf_agent.codegen.rewrites.sums import Sum, fitted, sum_of
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
@@ -20,30 +20,48 @@ from cudaperf_agent.tasks.model import TypeKind
 def with_carried_elements(function: ir.Function, fresh: Fresh) -> ir.Function:
     """Every loop over in-place recurrences with the carried element as a variable."""
 
+    others = aliased(function)
+
     def change(statement: ir.Stmt, _place: Surroundings) -> Sequence[ir.Stmt] | None:
-        return _carried(statement, fresh) if isinstance(statement, ir.For) else None
+        return _carried(statement, others, fresh) if isinstance(statement, ir.For) else None
 
     return replace(function, body=each_statement(function.body, change))
 
 
-def _carried(loop: ir.For, fresh: Fresh) -> tuple[ir.Stmt, ...] | None:
+def _carried(loop: ir.For, others: frozenset[str], fresh: Fresh) -> tuple[ir.Stmt, ...] | None:
     if own_jumps(loop.body) or any(isinstance(n, ir.For | ir.While | ir.Call) for n in ir.walk(*loop.body)):
         return None
-    for position, statement in enumerate(loop.body):
+    for position, found in enumerate(loop.body):
+        statement = _unconditional(found)
         if not isinstance(statement, ir.Assign) or not isinstance(statement.target, ir.Load):
             continue
         place = statement.target
-        if len(place.indices) != 1 or place.pointer in assigned((*loop.body[:position], *loop.body[position + 1 :])):
+        if (
+            place.pointer in others
+            or len(place.indices) != 1
+            or place.pointer in assigned((*loop.body[:position], *loop.body[position + 1 :]))
+        ):
             continue
         before = _shifted(place.indices[0], loop)
-        others = _loads(loop.body, place.pointer)
-        previous = [n for n in others if sum_of(n.indices[0]) == sum_of(before)]
-        own = [n for n in others if sum_of(n.indices[0]) == sum_of(place.indices[0])]
+        loads = _loads((*loop.body[:position], statement, *loop.body[position + 1 :]), place.pointer)
+        previous = [n for n in loads if sum_of(n.indices[0]) == sum_of(before)]
+        own = [n for n in loads if sum_of(n.indices[0]) == sum_of(place.indices[0])]
         later = _loads(loop.body[position + 1 :], place.pointer)
-        if not previous or len(previous) + len(own) != len(others) or later:
+        if not previous or len(previous) + len(own) != len(loads) or later:
             continue
         return _made(loop, position, statement, place, before, fresh)
     return None
+
+
+def _unconditional(statement: ir.Stmt) -> ir.Stmt:
+    """``if (c) a[i] = v;`` as ``a[i] = c ? v : a[i];``: what is stored besides is what is there."""
+    if not isinstance(statement, ir.If) or statement.otherwise or len(statement.then) != 1:
+        return statement
+    store = statement.then[0]
+    if not isinstance(store, ir.Assign) or store.op != "=" or not isinstance(store.target, ir.Load):
+        return statement
+    value = ir.Select(statement.condition, store.value, store.target, store.target.type, store.line)
+    return replace(store, value=value)
 
 
 def _loads(statements: Sequence[ir.Stmt], pointer: str) -> list[ir.Load]:

@@ -47,11 +47,13 @@ def closed(loop: ir.For, place: Surroundings) -> tuple[ir.Stmt, ...] | None:
         if choice is not None:
             return _versions(loop, place, choice)
         before = reaching(name, place.before)
-        start = before if before is not None and before.type == kind.type else kind
+        same = before is not None and before.type == kind.type
+        if before is None or not same or reads(before) & (assigned(loop.body) | {loop.variable}):
+            before = kind
         total = Sum()
         for step in steps:
             total = total.plus(sum_of(step.by), step.sign)
-        made = _replaced(loop, kind, start, steps, total)
+        made = _replaced(loop, kind, before, steps, total)
         if live:
             closing.append(_after(loop, kind, total))
         loop, changed = made, True

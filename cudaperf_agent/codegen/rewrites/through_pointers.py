@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cudaperf_agent.codegen.rewrites.blocks import Fresh
+from cudaperf_agent.codegen.rewrites.blocks import Fresh, aliased
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
@@ -18,7 +18,7 @@ from cudaperf_agent.tasks.lower_loops import assigned
 
 def with_elements_in_scalars(function: ir.Function, fresh: Fresh) -> ir.Function:
     """Every outermost loop with the elements that it accumulates into as variables."""
-    pointers = {p.name for p in function.params if p.pointer and len(p.dims) < 2}
+    pointers = {p.name for p in function.params if p.pointer and len(p.dims) < 2} - aliased(function)
 
     def block(statements: Sequence[ir.Stmt]) -> tuple[ir.Stmt, ...]:
         made: list[ir.Stmt] = []

@@ -11,14 +11,12 @@ from cudaperf_agent.tasks import ir
 
 
 def without_continues(function: ir.Function, _fresh: Fresh) -> ir.Function:
-    """``if (c) continue; rest`` as ``if (!c) { rest }`` in every counted loop."""
+    """``if (c) continue; rest`` as ``if (!c) { rest }`` in every loop."""
 
     def change(statement: ir.Stmt, _place: Surroundings) -> Sequence[ir.Stmt] | None:
         if isinstance(statement, ir.While) and _once(statement):
             return statement.body
-        if not isinstance(statement, ir.For) and not (isinstance(statement, ir.While) and not statement.update):
-            return None
-        if isinstance(statement, ir.While) and statement.test_last:
+        if not isinstance(statement, ir.For | ir.While):
             return None
         body = _straight(statement.body)
         return None if body == statement.body else (replace(statement, body=body),)
@@ -70,7 +68,8 @@ def negated(condition: ir.Expr) -> ir.Expr:
 def without_idle(function: ir.Function, _fresh: Fresh) -> ir.Function:
     """Declarations and assignments of scalars that nothing reads left out, with the blocks that become empty."""
     while True:
-        read = reads(*function.body) - _only_set(function)
+        counters = {n.variable for n in ir.walk(*function.body) if isinstance(n, ir.For) and not n.declared}
+        read = (reads(*function.body) - _only_set(function)) | counters
 
         def change(statement: ir.Stmt, _place: Surroundings, read: frozenset[str] = read) -> Sequence[ir.Stmt] | None:
             if isinstance(statement, ir.Declare) and not statement.dims and statement.name not in read:

@@ -48,11 +48,13 @@ def offsets(function: ir.Function, fresh: Fresh) -> ir.Function:
 
 def _roots(function: ir.Function, points: Sequence[ir.Point]) -> dict[str, str]:
     """The buffer of each pointer that has only one; buffers are their own."""
+    moved = {p.name for p in points if not p.declares}
     roots = {p.name: p.name for p in function.params if p.pointer and len(p.dims) < 2}
     roots |= {t.name: t.name for t in function.tables if len(t.dims) < 2}
     for node in ir.walk(*function.body):
         if isinstance(node, ir.Allocate) or (isinstance(node, ir.Declare) and len(node.dims) == 1):
-            roots[node.name] = node.name
+            # An allocation whose own pointer walks has no name for its start.
+            roots |= {} if node.name in moved else {node.name: node.name}
     values: dict[str, list[str]] = {}
     for point in points:
         if point.source is not None:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cudaperf_agent.codegen.fold import SUM, Fold
 from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.steps import (
-    SUM,
-    Fold,
     HostStatement,
     Level,
     Nest,
@@ -81,7 +80,7 @@ def chunked(planner: Planner, loop: ir.For, total: ir.Ref, fold: Fold, stored: f
         ir.Assign(place, "=", ir.Ref(here.name, total.type), loop.line),
     )
     running = (
-        ir.Declare(here.name, total.type, fold.value(old, place), line=loop.line),
+        ir.Declare(here.name, total.type, fold.value(old, place, total.type), line=loop.line),
         replace(inner, body=body),
     )
     return [
@@ -92,7 +91,7 @@ def chunked(planner: Planner, loop: ir.For, total: ir.Ref, fold: Fold, stored: f
         Parallel(Nest((level,), summing), (chunk.name,), frozenset(), frozenset({sums})),
         ScanSums(sums, total.type, chunks, fold),
         Parallel(Nest((level,), running), (chunk.name,), frozenset(), stored),
-        ScalarWork((ir.Assign(old, "=", fold.value(old, after), loop.line),)),
+        ScalarWork((ir.Assign(old, "=", fold.value(old, after, total.type), loop.line),)),
     ]
 
 
@@ -140,20 +139,20 @@ static __global__ void {name}({kind} *sums, long long count)
     const long long last = first + each < count ? first + each : count;
     {kind} mine = {alone};
     for (long long at = first; at < last; at++)
-        {fold.text("mine", "sums[at]")}
+        {fold.taken("mine", "sums[at]", step.type)}
     parts[threadIdx.x] = mine;
     __syncthreads();
     for (int reach = 1; reach < 256; reach *= 2) {{
         const {kind} before = (int)threadIdx.x >= reach ? parts[threadIdx.x - reach] : {_other(alone, kind)};
         __syncthreads();
-        {fold.after("parts[threadIdx.x]", "before")}
+        {fold.preceded("parts[threadIdx.x]", "before", step.type)}
         __syncthreads();
     }}
     {kind} running = threadIdx.x > 0 ? parts[threadIdx.x - 1] : {_other(alone, kind)};
     for (long long at = first; at < last; at++) {{
         const {kind} value = sums[at];
         sums[at] = running;
-        {fold.text("running", "value")}
+        {fold.taken("running", "value", step.type)}
     }}
     if (threadIdx.x == 255)
         sums[count] = parts[255];
@@ -166,4 +165,4 @@ def _other(neutral: str, kind: str) -> str:
     return neutral if neutral.startswith("(") else f"({kind}){neutral}"
 
 
-__all__ = ["SUM", "Fold", "chunked", "emit_scan_sums"]
+__all__ = ["chunked", "emit_scan_sums"]

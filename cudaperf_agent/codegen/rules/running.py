@@ -5,7 +5,8 @@ of m and a value that does not depend on m, ``if (x > m) m = x;`` in any spellin
 after the other, such steps are one step with the best of their values: where m is a number, comparisons with it and
 among the values order totally; a NaN among the values is never taken; and an m that is NaN stays, whatever follows.
 So a chunk is summed up by running it from the worst value there is, and equal values (0 and -0) are taken or kept
-just as one by one. For integers the same holds without NaN.
+just as one by one. For integers the same holds without NaN. ``fmin`` and ``fmax`` pass over NaN on either side, so that
+a chunk of them starts from NaN.
 
 The rest is as for running sums (see `rules.scan`): all else in different iterations is proven independent by isl, and
 the first pass, which leaves the stores out, loads nothing that the loop has stored by then.
@@ -17,7 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.dependence import carried
-from cudaperf_agent.codegen.rules.chunks import Fold, chunked
+from cudaperf_agent.codegen.fold import Fold
+from cudaperf_agent.codegen.rules.chunks import chunked
 from cudaperf_agent.codegen.rules.scan import loads_first, tainted_by
 from cudaperf_agent.codegen.scalars import one_reduction, reads
 from cudaperf_agent.codegen.steps import Level, Nest, Step
@@ -57,7 +59,7 @@ def _best(body: tuple[ir.Stmt, ...], name: str, module: ir.Module) -> tuple[ir.R
         return None
     best = made[0]
     place = best.place
-    if best.kind != "best" or best.payload or best.relation.startswith("f") or not isinstance(place, ir.Ref):
+    if best.kind != "best" or best.payload or not isinstance(place, ir.Ref):
         return None
     if place.type.kind is TypeKind.BOOL or any(
         isinstance(n, ir.Break | ir.Continue | ir.Return) for n in ir.walk(*body)

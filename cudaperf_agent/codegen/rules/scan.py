@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.accesses import Access, bare, update_of
 from cudaperf_agent.codegen.dependence import carried
-from cudaperf_agent.codegen.rules.chunks import SUM, chunked
+from cudaperf_agent.codegen.fold import SUM
+from cudaperf_agent.codegen.rules.chunks import chunked
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.codegen.steps import (
     Declined,
