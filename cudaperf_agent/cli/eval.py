@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,10 +16,8 @@ from cudaperf_agent.errors import UsageError
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
-    from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.settings_model import Settings as AllSettings
     from cudaperf_agent.tasks.model import Task
-    from graph.context import Deps
     from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
     from training.evaluation.facts import Evaluation
@@ -169,7 +166,8 @@ def _evaluation(name: str) -> Evaluation:
     """The facts of a stored evaluation, or of a file that was written from one."""
     import json
 
-    from cudaperf_agent.cli.compose import open_store, read_text
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.cli.source import read_text
     from cudaperf_agent.settings import load_settings
     from training.evaluation.collect import collect
     from training.evaluation.facts import Evaluation
@@ -234,7 +232,7 @@ async def _run_async(
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
-    from cudaperf_agent.cli.compose import prepared
+    from cudaperf_agent.cli.parts import prepared, run_parts
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
@@ -242,7 +240,9 @@ async def _run_async(
     from training.evaluation.suites.find import find_suite
 
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
-    async with _deps(settings, wanted) as parts:
+    # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
+    async with run_parts(settings, wanted.policy, wanted.turns, 0, say) as parts:
+        parts.check()
         plans = Plans()
         backend = parts.deps.verifier.backend
         plan = plans.load(label)
@@ -271,34 +271,6 @@ async def _run_async(
             control=control,
         )
         return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    deps: Deps
-    verifier: Verifier
-
-
-@asynccontextmanager
-async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts]:
-    from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config, taking_turns
-    from cudaperf_agent.policies.auto import choose_policy
-
-    # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
-    verifier = make_verifier(0)
-    try:
-        choice = await choose_policy(wanted.policy, policy_config(settings, wanted.turns))
-        try:
-            for sentence in choice.sentences:
-                say(sentence)
-            choice.check()
-            policy = taking_turns(choice.policy, verifier, settings)
-            with open_store(settings) as store:
-                yield _Parts(make_deps(policy, verifier, store, settings.prompt, small=choice.small), verifier)
-        finally:
-            await choice.policy.aclose()
-    finally:
-        await verifier.aclose()
 
 
 def _notes(wanted: Settings) -> tuple[str, ...]:

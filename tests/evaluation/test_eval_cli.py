@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cudaperf_agent.cli import compose
 from cudaperf_agent.cli import eval as evaluation
+from cudaperf_agent.cli import parts
 from cudaperf_agent.cli.main import main
 from cudaperf_agent.settings import load_settings
 from training.evaluation.plan import Plans
@@ -35,7 +35,7 @@ class Verifier(ToldVerifier):
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(compose, "make_verifier", lambda seed: Verifier(gpu=True))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed: Verifier(gpu=True))
 
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["eval", *map(str, arguments)])
@@ -122,7 +122,7 @@ def test_a_kernelbench_folder_is_run_and_reported_by_levels(
     async def as_it_is(task: Any, verifier: Any) -> Any:
         return task
 
-    monkeypatch.setattr(compose, "prepared", as_it_is)
+    monkeypatch.setattr(parts, "prepared", as_it_is)
     folder = Path(__file__).parents[1] / "cases" / "kernelbench"
     code = "```python\n# {} {}\nimport torch\nclass ModelNew(torch.nn.Module):\n    pass\n```\n"
     policy = script(tmp_path, code.format("wrong", "wrong"), code.format("correct", "correct"))
@@ -177,7 +177,7 @@ def test_what_cannot_be_done_is_one_message(cli: Run, arguments: tuple[str, ...]
 )
 def test_who_may_generate_on_this_device(policy: str, url: str | None, here: bool) -> None:
     settings = load_settings({"endpoint.url": url}, environ={}, files=False).settings
-    assert compose.may_generate_here(policy, settings.endpoint) is here
+    assert parts.may_generate_here(policy, settings.endpoint) is here
 
 
 TERMINAL, BACKGROUND = signal.default_int_handler, signal.SIG_IGN

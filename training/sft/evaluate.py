@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.errors import CudaPerfError
 from cudaperf_agent.policies.base import Policy
 from cudaperf_agent.policies.sampling import SamplingConfig
@@ -29,7 +28,7 @@ from training.splits import Split, split_of
 if TYPE_CHECKING:
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.store.repository import Store
-    from graph.context import Assessment, Deps
+    from graph.context import Deps
     from graph.results import RunResult
 
 CANDIDATES, RESULTS = "candidates.jsonl", "evaluation.json"
@@ -239,6 +238,7 @@ class Evaluation:
     def _deps(self) -> Deps:
         from cudaperf_agent.policies.parse_answer import parse_answer
         from cudaperf_agent.policies.prompts import PromptConfig, build_messages
+        from graph.assessing import assess, write_feedback
         from graph.context import Deps
 
         return Deps(
@@ -247,26 +247,9 @@ class Evaluation:
             store=self.store,
             build_messages=partial(build_messages, config=PromptConfig.compact()),
             parse_answer=parse_answer,
-            assess=_assess,
-            write_feedback=_feedback,
+            assess=assess,
+            write_feedback=write_feedback,
         )
-
-
-def _assess(task: Task, source: str, verdict: Verdict) -> Assessment:
-    from cudaperf_agent.features.extract import extract
-    from cudaperf_agent.features.hints import hints
-    from graph.context import Assessment
-
-    if not source:
-        return Assessment()
-    features = extract(source, entry=task.name)
-    return Assessment(dict(features.values), tuple(asdict(hint) for hint in hints(features)))
-
-
-def _feedback(verdict: Verdict, assessment: Assessment) -> str:
-    from cudaperf_agent.policies.feedback import build_feedback
-
-    return build_feedback(verdict, features=assessment.features, hints=assessment.hints)
 
 
 def say(text: str) -> None:
