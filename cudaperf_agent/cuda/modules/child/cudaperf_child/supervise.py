@@ -138,7 +138,8 @@ class Supervisor:
 
     def _stopped_early(self) -> bool:
         """Whether not all cases of the first run came back: it was ended, ended itself, or nothing could be called."""
-        return sum(line.get("stage") == "case" for line in self._told()) < len(self._request["cases"])
+        back = [line for line in self._told() if line.get("stage") == "case"]
+        return len(back) < len(list(self._request["cases"]))
 
     def _launched(self) -> list[str]:
         """Launch statements of the first run, the widest first."""
