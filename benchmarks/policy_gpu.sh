@@ -21,7 +21,7 @@ server=
 cleanup() { [ -z "$server" ] || { kill -TERM "$server" 2>/dev/null; wait "$server" 2>/dev/null; }; rm -rf "$work"; }
 trap cleanup EXIT
 
-say "machine: $(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null | head -1), $(nproc) cores"
+say "machine: $(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null | head -1), $(nproc --all) cores"
 "$python" - >"$out/versions.txt" 2>&1 <<'PY'
 import importlib.util, importlib.metadata as m
 for name in ("vllm", "torch", "transformers", "peft", "openai", "langchain-openai", "langgraph"):
