@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,20 @@ from training.dataset.variants import DataVariant, SeriesConfig, variants_of
 
 ANCHORS = ("naive", "restrict")
 """Strategies that are timed again on every visit."""
+
+
+_HEADERS = frozenset(
+    f"<{name}>"
+    for name in (
+        "cuda_runtime.h", "cuda.h", "cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h", "device_launch_parameters.h",
+        "math.h", "cmath", "stdint.h", "cstdint", "stddef.h", "cstddef", "limits.h", "climits", "float.h", "cfloat",
+        "algorithm", "type_traits", "mma.h", "cub/cub.cuh", "math_constants.h", "cooperative_groups/reduce.h",
+    )
+)  # fmt: skip
+_OUTSIDE = re.compile(
+    r"\b(system|exit|_exit|_Exit|abort|kill|raise|asm|__asm__|mmap|munmap|read|write|open|unlink|remove|rename|link"
+    r"|chmod|mkdir|rmdir|dup2?|pipe|std::filesystem|ifstream|ofstream|fstream)\s*\("
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +130,31 @@ def read_plan(path: Path) -> list[dict[str, Any]]:
         raise ConfigError(f"the plan cannot be read: {error}", where=str(path), hint=hint) from None
 
 
+def harmless(source: str) -> bool:
+    """Whether a source names nothing that reaches out of a computation: stricter than what a sandboxed run asks."""
+    from cudaperf_agent.cuda.cheats import screen
+
+    included = re.findall(r"^[ \t]*#[ \t]*include[ \t]*(.*?)[ \t]*$", source, re.MULTILINE)
+    return screen(source) is None and not _OUTSIDE.search(source) and all(i in _HEADERS for i in included)
+
+
 def with_candidates(
     lines: Sequence[Mapping[str, Any]], paths: Iterable[Path], config: PlanConfig = PLAN
 ) -> list[dict[str, Any]]:
     """A plan with a policy's kernels, the tasks that have some before the others.
 
     Only kernels that were found correct, on hidden cases too where those were run, and that name nothing outside of a
-    computation (`cuda.cheats.screen`) are timed: they share a process.
+    computation (`harmless`) are timed: they share a process that has no sandbox.
 
     Args:
         lines: The plan; tasks that it lacks are added with their anchors.
         paths: Files of candidates (`sampled.read_candidates`).
         config: How many of a task.
     """
-    from cudaperf_agent.cuda.cheats import screen
-
     found: dict[str, dict[str, Candidate]] = {}
     for path in paths:
         for candidate in read_candidates(path):
-            if candidate.timeable and candidate.source is not None and screen(candidate.source) is None:
+            if candidate.timeable and candidate.source is not None and harmless(candidate.source):
                 found.setdefault(candidate.task, {}).setdefault(candidate.source, candidate)
     by_name = {line["task"]: dict(line) for line in lines}
     programs = {p.name: (turn, p) for turn, p in enumerate(all_programs())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from cudaperf_agent.tasks.model import Task
 from training.dataset.edits.text import GRID, PLANE, Kernel, kernels, launches
@@ -25,8 +26,16 @@ def _over_planes(source: str, layout: str) -> str | None:
     return new if new != source else None
 
 
-def _laid_out(kernel: Kernel, match: re.Match[str], grid: re.Match[str], layout: str) -> tuple[str, str, str, str]:
-    """The kernel's body, the launch's shape, a further parameter and what is passed for it."""
+class _Layout(NamedTuple):
+    """The kernel's body, the launch's grid and block, a further parameter and what is passed for it."""
+
+    body: str
+    launch: str
+    more: str
+    passed: str
+
+
+def _laid_out(kernel: Kernel, match: re.Match[str], grid: re.Match[str], layout: str) -> _Layout:
     var, row, row_at = match["var"] or match["shifted"], match["row"], match["row_at"]
     at = match["at"] or f"{var}_at"
     value = match["value"] or f"(int){at}"
@@ -42,14 +51,14 @@ def _laid_out(kernel: Kernel, match: re.Match[str], grid: re.Match[str], layout:
             f"        for (long long {at} = threadIdx.x; {at} < {many}; {at} += blockDim.x) {{\n    {element}{inner}"
             "        }\n    }\n"
         )
-        return body, f"blocks_for({grid['y']}, 1, 2147483647), 256,", more, passed
+        return _Layout(body, f"blocks_for({grid['y']}, 1, 2147483647), 256,", more, passed)
     if layout == "row_threads":
         body = (
             f"    const long long {row_at} = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
             f"    if ({row_at} >= {match['rows']})\n        return;\n{row_line[4:]}"
             f"    for (long long {at} = 0; {at} < {many}; {at}++) {{\n{element}{match['body']}    }}\n"
         )
-        return body, f"blocks_for({grid['y']}, 128, 2147483647), 128,", more, passed
+        return _Layout(body, f"blocks_for({grid['y']}, 128, 2147483647), 128,", more, passed)
     flat = f"{at}_flat"
     outer = "".join(line[4:] if line.startswith("    ") else line for line in match["body"].splitlines(keepends=True))
     body = (
@@ -58,7 +67,7 @@ def _laid_out(kernel: Kernel, match: re.Match[str], grid: re.Match[str], layout:
         f"    const long long {row_at} = {flat} / {many};\n    const long long {at} = {flat} % {many};\n"
         f"{row_line[4:]}{element[4:]}{outer}"
     )
-    return body, f"blocks_for({grid['x']} * {grid['y']}, 256, 2147483647), 256,", more, passed
+    return _Layout(body, f"blocks_for({grid['x']} * {grid['y']}, 256, 2147483647), 256,", more, passed)
 
 
 def laid_out(layout: str) -> Edit:
