@@ -139,3 +139,20 @@ def rerank(
     else:
         put(reranking_markdown(result))
     return 0
+
+
+@app.command()
+def compare(data: Data = None, as_json: JsonFlag = False) -> int:
+    """Say how the features of the hand-written kernels differ from those that the ranker learns from."""
+    from training.carry_over import compare_sets, comparison_markdown
+    from training.dataset.export import DATA, TRANSFER
+    from training.dataset.table import load_table
+    from training.ranker import learnable
+
+    path = data or DATA / "variants.parquet"
+    result = compare_sets(learnable(load_table(path)), load_table(path.with_name(TRANSFER)))
+    if as_json:
+        put_json(result.to_dict())
+    else:
+        put(comparison_markdown(result))
+    return 0
