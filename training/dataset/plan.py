@@ -92,7 +92,7 @@ def plan_lines(
         have = measured.get(program.name)
         # A task that was measured is not measured again for a variant whose text has changed since.
         old = [] if have else [v for v in first if v.strategy not in ANCHORS]
-        new = [v for v in further_variants(task) if v.digest not in (have or ())]
+        new = [v for v in further_variants(task, turn=turn) if v.digest not in (have or ())]
         if first and (old or new):
             anchors = [v for v in first if v.origin == "generator" and v.strategy in ANCHORS]
             yield {

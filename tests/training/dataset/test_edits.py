@@ -14,7 +14,13 @@ from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
 from training.dataset.bench import SOURCE, Bench, BenchConfig
-from training.dataset.edits.every import FURTHER_STRATEGIES, every_variant, further_variants
+from training.dataset.edits.every import (
+    COMPOUND,
+    FURTHER_STRATEGIES,
+    MOST_COMPOUND,
+    every_variant,
+    further_variants,
+)
 from training.dataset.edits.fission import joined, stored_apart, unfused
 from training.dataset.edits.shapes import block_rows, laid_out
 from training.dataset.edits.text import accesses, kernels, statements
@@ -38,6 +44,10 @@ def task_of(name: str) -> Task:
 
 def source_of(name: str, strategy: str) -> str:
     return next(v.source for v in variants_of(task_of(name), config=SeriesConfig(most=99)) if v.strategy == strategy)
+
+
+def naive_of(task: Task) -> str:
+    return next(v.source for v in variants_of(task) if v.naive)
 
 
 def edited(edit: Edit, name: str, strategy: str) -> tuple[Features, Features, str]:
@@ -73,11 +83,27 @@ def test_further_variants_come_after_the_first_and_are_new() -> None:
     first, every = variants_of(task, turn=3), every_variant(task, turn=3)
     assert every[: len(first)] == first
     further = every[len(first) :]
-    assert {v.strategy for v in further} == {"vector_stride", "vector_each", "unfused"}
+    assert {v.strategy for v in further} == {"vector_stride", "vector_each", "unfused", COMPOUND}
     assert {v.strategy for v in further} <= FURTHER_STRATEGIES
     assert not FURTHER_STRATEGIES & {v.strategy for v in first}
     assert len({v.digest for v in every}) == len(every)
-    assert further == further_variants(task)
+    assert further == further_variants(task, turn=3)
+
+
+def test_compound_variants_differ_in_more_than_others() -> None:
+    task = task_of("row_spread/1")
+    naive = extract(naive_of(task))
+
+    def differs(variant: DataVariant) -> int:
+        return sum(a != b for a, b in zip(extract(variant.source).vector, naive.vector, strict=True))
+
+    variants = every_variant(task, turn=5)
+    compound = [v for v in variants if v.strategy == COMPOUND]
+    assert len(compound) == MOST_COMPOUND
+    assert len({v.parameters["first"] for v in compound}) == MOST_COMPOUND
+    others = [differs(v) for v in variants if v.strategy != COMPOUND and not v.naive]
+    assert min(map(differs, compound)) > sorted(others)[len(others) // 2]
+    assert compound != [v for v in every_variant(task, turn=6) if v.strategy == COMPOUND]
 
 
 @pytest.mark.slow
