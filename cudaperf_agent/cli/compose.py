@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cudaperf_agent.codegen.dropin import DropIn
     from cudaperf_agent.cuda.replay import Replay
-    from cudaperf_agent.cuda.verdict import Verdict
+    from cudaperf_agent.cuda.verdict import Trust, Verdict
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.base import Policy
@@ -169,7 +169,7 @@ async def verify_async(source: Source, candidate: str, settings: Settings) -> Ve
     from cudaperf_agent.codegen.dropin import candidate_of
 
     task = read_task(source)
-    verifier = make_verifier(settings.translate.seed)
+    verifier = make_verifier(settings.translate.seed, settings.verify.trust)
     try:
         task = await prepared(task, verifier)
         candidate = candidate if task.module else candidate_of(task, candidate)
@@ -261,11 +261,11 @@ def open_store(settings: Settings) -> Store:
     return Store(settings.database_url)
 
 
-def make_verifier(seed: int) -> Verifier:
+def make_verifier(seed: int, trust: Trust = "suspicious") -> Verifier:
     """On the GPU where there is one, else on the emulator."""
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 
-    return Verifier(VerifierConfig(seed=seed))
+    return Verifier(VerifierConfig(seed=seed, trust=trust))
 
 
 def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:

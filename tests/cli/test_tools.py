@@ -105,7 +105,7 @@ def test_verify_needs_its_files(cli: Cli, tmp_path: Path, as_json: bool) -> None
 def test_verify_tells_a_verdict(cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from told_verifier import ToldVerifier, answer
 
-    monkeypatch.setattr(compose, "make_verifier", lambda seed: ToldVerifier())
+    monkeypatch.setattr(compose, "make_verifier", lambda seed, trust: ToldVerifier())
     path = tmp_path / "k.cu"
     for status, code in (("correct", 0), ("wrong", 1)):
         path.write_text(answer(status).partition("```cuda\n")[2].rpartition("```")[0])
@@ -157,6 +157,35 @@ def test_what_is_no_verdict_is_not_replayed(cli: Cli, c_cases: Path, tmp_path: P
     assert done.code == 2
     assert "not a verdict" in done.json["error"]["message"]
     assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--seed", "1").code == 2
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--trust", "own").code == 2
+
+
+@pytest.mark.parametrize("given", ["flag", "environment"])
+def test_verify_says_how_far_a_candidate_was_believed(
+    given: str, cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from told_verifier import ToldVerifier, answer
+
+    monkeypatch.setattr(compose, "make_verifier", lambda seed, trust: ToldVerifier(gpu=True, trust=trust))
+    path = tmp_path / "k.cu"
+    path.write_text(answer("correct").partition("```cuda\n")[2].rpartition("```")[0])
+    plain = cli("verify", path, "--task", c_cases / "saxpy.c")
+    assert "trust" not in plain.out
+    if given == "environment":
+        monkeypatch.setenv("CUDAPERF_VERIFY__TRUST", "own")
+    flag = ["--trust", "own"] if given == "flag" else []
+    done = cli("verify", path, "--task", c_cases / "saxpy.c", *flag)
+    assert "trust:    own: nothing looked for cheats" in done.out
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", *flag, "--json").json["verdict"]["trust"] == "own"
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", "--trust", "everybody").code == 2
+
+
+def test_without_a_gpu_nothing_is_believed(cli: Cli, c_cases: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text(KERNEL)
+    done = cli("verify", path, "--task", c_cases / "saxpy.c", "--trust", "own", "--json")
+    assert "changes nothing here" in done.err
+    assert done.json["verdict"]["trust"] == "suspicious"
 
 
 @pytest.mark.slow
