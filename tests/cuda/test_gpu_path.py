@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda.clocks import CLOCKS
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_TO_END, NAIVE
 from cudaperf_agent.cuda.replay import replay
 from cudaperf_agent.cuda.timing import TIMING
@@ -33,7 +34,7 @@ CONFIG = VerifierConfig(
         fewest_contents=2,
         size_bytes=1 << 20,
         contents_bytes=4 << 20,
-        slack_seconds=0.05,
+        clocks=replace(CLOCKS, slack_seconds=0.05),
     ),
     reference_samples=3,
     also_emulate=False,
