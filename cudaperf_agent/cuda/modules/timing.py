@@ -208,7 +208,8 @@ def _expected(cases: Sequence[dict[str, Any]], raw: bytes) -> tuple[Expected, ..
         for index, entry in enumerate(builds["plain"]):
             wide = leaf_of(builds["wide"][index], raw) if "wide" in builds else None
             shifted = [leaf_of(builds["moved0"][index], raw)] if "moved0" in builds else []
-            outputs.append(module_output(entry, leaf_of(entry, raw), wide, shifted))
+            summed = leaf_of(builds["summed"][index], raw) if "summed" in builds else None
+            outputs.append(module_output(entry, leaf_of(entry, raw), wide, shifted, summed))
         found.append(Expected(f"contents {number}", tuple(outputs)))
     return tuple(found)
 
