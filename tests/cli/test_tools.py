@@ -195,3 +195,33 @@ def test_verify_takes_the_file_that_translate_wrote(cli: Cli, tmp_path: Path) ->
     done = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
     assert done.code == 0, done.out
     assert done.json["verdict"]["form"] == "device"
+
+
+def test_doctor_has_nothing_to_calibrate_without_a_gpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDAPERF_GPU", "off")
+    done = cli("doctor", "--calibrate")
+    assert done.code == 3
+    assert "nothing to calibrate" in done.err
+    assert not done.out
+    assert cli("doctor", "--calibrate", "--json").json["error"]["message"].endswith("nothing to calibrate")
+
+
+def test_doctor_tells_a_calibration(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cli import calibrate
+    from cudaperf_agent.cuda.calibrate import Calibration
+    from cudaperf_agent.cuda.ceilings import Ceilings
+    from cudaperf_agent.cuda.spread import Coverage, Spread, SpreadPoint
+
+    ceilings = Ceilings(4.2e12, 4.4e12, 4.3e12, 7.5e12, 6.44e13, 3.3e13, 8e-6, 9.6e-6)
+    spread = Spread((SpreadPoint(4e-5, 0.0123, 24),))
+    found = Calibration("H200", ceilings, spread, Coverage(12, 11, 1.1), {"saxpy": 24}, (Path("/c/spread.json"),))
+    monkeypatch.setattr(calibrate, "calibrated", lambda: found)
+    done = cli("doctor", "--calibrate")
+    assert done.code == 0
+    assert "memory:     copy 4.2 TB/s" in done.out
+    assert "spread:     1.2 % between 24 processes, calls of 0.04 ms" in done.out
+    assert "11 of 12" in done.out
+    assert "kept in:    /c/spread.json" in done.out
+    data = cli("doctor", "--calibrate", "--json").json["calibration"]
+    assert data["ceilings"]["null_call_seconds"] == 9.6e-6
+    assert data["spread"] == [{"seconds": 4e-5, "deviation": 0.0123, "processes": 24}]
