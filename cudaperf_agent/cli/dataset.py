@@ -127,7 +127,7 @@ def _there(built: Path | None, measured: list[Path]) -> None:
 
 
 def _export_runs(out: Path, origin: str | None) -> int:
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from training.dataset.export_runs import write_runs
 

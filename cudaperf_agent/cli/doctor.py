@@ -139,7 +139,7 @@ def _sandbox() -> Check:
 
 
 def _store() -> Check:
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
 
     with open_store(load_settings().settings) as store:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cudaperf_agent.cli.eval_time import can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
 from cudaperf_agent.errors import UsageError
@@ -17,10 +16,8 @@ from cudaperf_agent.errors import UsageError
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
-    from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.settings_model import Settings as AllSettings
     from cudaperf_agent.tasks.model import Task
-    from graph.context import Deps
     from training.evaluation.document import Document
     from training.evaluation.drive import DriveConfig, Progress
     from training.evaluation.facts import Evaluation
@@ -32,6 +29,19 @@ HtmlOption = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
 ]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")]
+
+TurnsOption = Annotated[
+    int | None,
+    typer.Option("--turns", metavar="N", help="As with so many turns only; where the search was not timed."),
+]
+
+
+class Backend(StrEnum):
+    """Where candidates are tested."""
+
+    AUTO = "auto"
+    EMULATOR = "emulator"
+
 
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
@@ -66,13 +76,17 @@ def run(
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
     ] = None,
+    backend: Annotated[
+        Backend,
+        typer.Option(help="Where candidates are tested: `emulator` also where there is a GPU; see `eval time`."),
+    ] = Backend.AUTO,
     as_json: JsonFlag = False,
 ) -> int:
     """Run a policy on every task of a suite, and keep everything in the store.
 
     The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
     """
-    with _can_go_on():
+    with can_go_on():
         from cudaperf_agent.settings import load_settings
         from training.evaluation.plan import Settings
 
@@ -88,7 +102,7 @@ def run(
             limit=limit,
         )
         label = out or _default_name(wanted)
-        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
+        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend)
         again = "the same command goes on"
         if not progress.complete:
             say(f"{progress.done} of {progress.of} tasks are done; {again}")
@@ -102,6 +116,9 @@ def run(
         return 0
 
 
+app.command(name="time")(time_)
+
+
 @app.command()
 def report(
     evaluations: Annotated[
@@ -110,11 +127,12 @@ def report(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
     from training.evaluation.sections import document
 
-    found = [_evaluation(name) for name in evaluations]
+    found = [_cut(_evaluation(name), turns) for name in evaluations]
     if as_json:
         if len(found) > 1:
             raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
@@ -131,16 +149,23 @@ def compare(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell how A differs from B on the tasks they have in common, pair by pair, with 95 % intervals."""
     from training.evaluation.compare import compare as compare_two
     from training.evaluation.compare import comparison_document
 
-    found = compare_two(_evaluation(first), _evaluation(second))
+    found = compare_two(_cut(_evaluation(first), turns), _cut(_evaluation(second), turns))
     if as_json:
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
     return 0
+
+
+def _cut(evaluation: Evaluation, turns: int | None) -> Evaluation:
+    from training.evaluation.cut import cut
+
+    return evaluation if turns is None else cut(evaluation, turns)
 
 
 def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_terminal: bool) -> None:
@@ -169,10 +194,12 @@ def _evaluation(name: str) -> Evaluation:
     """The facts of a stored evaluation, or of a file that was written from one."""
     import json
 
-    from cudaperf_agent.cli.compose import open_store, read_text
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.cli.source import read_text
     from cudaperf_agent.settings import load_settings
     from training.evaluation.collect import collect
     from training.evaluation.facts import Evaluation
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans
 
     if name.endswith(".json"):
@@ -183,16 +210,13 @@ def _evaluation(name: str) -> Evaluation:
                 f"it holds no evaluation: {error}", where=name, hint="cudaperf eval report NAME --json > FILE.json"
             ) from None
     plans = Plans()
-    plan = plans.load(name)
-    if plan is None:
-        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
-        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    plan = plan_of(name, plans)
     with open_store(load_settings().settings) as store:
-        return collect(store, plan)
+        return collect(store, plan, KernelTimes.load(plans.folder))
 
 
 def _run(
-    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None
+    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None, backend: Backend
 ) -> tuple[Progress, Evaluation]:
     from langgraph.runtime import RunControl
 
@@ -210,39 +234,30 @@ def _run(
         say("interrupted: waiting for the steps at work (once more to stop at once)")
         control.request_drain()
 
-    result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+    result = loop.run(_run_async(settings, wanted, label, config, control, backend), on_interrupt=on_interrupt)
     if control.drain_requested:
         raise KeyboardInterrupt
     return result
 
 
-@contextmanager
-def _can_go_on() -> Iterator[None]:
-    """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
-    from cudaperf_agent.cli.outcome import RunEnded
-    from cudaperf_agent.cli.signals import termination_interrupts
-
-    try:
-        with termination_interrupts():
-            yield
-    except KeyboardInterrupt:
-        raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
-
-
 async def _run_async(
-    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl
+    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl, where: Backend
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
-    from cudaperf_agent.cli.compose import prepared
+    from cudaperf_agent.cli.parts import prepared, run_parts
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans, check_same, new_plan
     from training.evaluation.suites.find import find_suite
 
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
-    async with _deps(settings, wanted) as parts:
+    # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
+    on_emulator = where is Backend.EMULATOR
+    async with run_parts(settings, wanted.policy, wanted.turns, 0, say, emulator=on_emulator) as parts:
+        parts.check()
         plans = Plans()
         backend = parts.deps.verifier.backend
         plan = plans.load(label)
@@ -270,35 +285,7 @@ async def _run_async(
             say=say,
             control=control,
         )
-        return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    deps: Deps
-    verifier: Verifier
-
-
-@asynccontextmanager
-async def _deps(settings: AllSettings, wanted: Settings) -> AsyncIterator[_Parts]:
-    from cudaperf_agent.cli.compose import make_deps, make_verifier, open_store, policy_config, taking_turns
-    from cudaperf_agent.policies.auto import choose_policy
-
-    # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
-    verifier = make_verifier(0)
-    try:
-        choice = await choose_policy(wanted.policy, policy_config(settings, wanted.turns))
-        try:
-            for sentence in choice.sentences:
-                say(sentence)
-            choice.check()
-            policy = taking_turns(choice.policy, verifier, settings)
-            with open_store(settings) as store:
-                yield _Parts(make_deps(policy, verifier, store, settings.prompt, small=choice.small), verifier)
-        finally:
-            await choice.policy.aclose()
-    finally:
-        await verifier.aclose()
+        return progress, await asyncio.to_thread(collect, parts.deps.store, plan, KernelTimes.load(plans.folder))
 
 
 def _notes(wanted: Settings) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def features(
     """Print the structural features of a CUDA source, where they come from, and what they hint at."""
     from dataclasses import asdict
 
-    from cudaperf_agent.cli.compose import read_text
+    from cudaperf_agent.cli.source import read_text
     from cudaperf_agent.features.extract import extract
     from cudaperf_agent.features.hints import hints
 

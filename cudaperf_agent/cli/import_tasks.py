@@ -40,10 +40,10 @@ def kernelbench(
     problems = read_folder(path, mode=mode_of(mode))
     rows = [_row(p) for p in problems]
     if check:
-        from cudaperf_agent.cli import compose
+        from cudaperf_agent.cli import parts
         from graph import loop
 
-        rows = loop.run(_checked(problems, compose.make_verifier(0)))
+        rows = loop.run(_checked(problems, parts.make_verifier(0)))
     if as_json:
         put_json({"problems": rows, "counts": dict(Counter(row["status"] for row in rows))})
     else:

@@ -32,7 +32,7 @@ def report(
 
     The HTML page is one file that needs no network and runs no script.
     """
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from graph.replay import replay_events
     from tui.run_view import RunView

@@ -32,11 +32,12 @@ def resume(
     ended is told, and its files are written, once more.
     """
     from cudaperf_agent.cli import compose
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.cli.report import check_folder
     from cudaperf_agent.settings import load_settings
 
     settings = load_settings({"display": display}).settings
-    with compose.open_store(settings) as store:
+    with open_store(settings) as store:
         stored = store.get_run(run)
     check_folder(stored.task, out)
 

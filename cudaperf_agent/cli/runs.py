@@ -32,7 +32,7 @@ def runs(
     """
     from dataclasses import asdict
 
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
 
     with open_store(load_settings().settings) as store:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import IO, Any
 
 from cudaperf_agent.cli import user_file
 from cudaperf_agent.cli.output import put, say
+from cudaperf_agent.cli.signals import termination_interrupts
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.execution.paths import config_dir, data_dir
 from cudaperf_agent.policies.vllm_server import ServerConfig, VllmServer, check_server
@@ -59,7 +58,7 @@ def run_server(config: ServerConfig, start_timeout: float, *, record: bool) -> N
         if record:
             _record(recorded, config)
 
-    with path.open("w", encoding="utf-8") as file, _ends_by_signal():
+    with path.open("w", encoding="utf-8") as file, termination_interrupts(hangup=True):
         log = _Log(file)
         try:
             loop.run(_serve(config, start_timeout, log, stopping, on_ready), on_interrupt=stopping.set)
@@ -156,18 +155,3 @@ def _forget(path: Path) -> None:
         user_file.forget(path)
     except CudaPerfError as error:
         say(f"the default endpoint could not be taken back: {error}")
-
-
-@contextlib.contextmanager
-def _ends_by_signal() -> Iterator[None]:
-    """Whoever stops the process in an orderly way, or closes its terminal, gets the orderly end of Ctrl-C."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

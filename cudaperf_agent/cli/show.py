@@ -24,7 +24,7 @@ def show(
     code: Annotated[bool, typer.Option("--code", help="Print the candidate: of --turn, else the best one.")] = False,
 ) -> int:
     """Show a run: its attempts, or one of them, or a candidate's code."""
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from graph.results import load_result
 

@@ -8,13 +8,22 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def termination_interrupts() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C would, also where Ctrl-C is ignored, as in a script's background job."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
+def termination_interrupts(*, hangup: bool = False) -> Iterator[None]:
+    """SIGTERM does what Ctrl-C would, also where Ctrl-C is ignored, as in a script's background job.
+
+    Args:
+        hangup: Whether a closed terminal (SIGHUP) does so too.
+    """
+    numbers = [signal.SIGTERM]
+    # What nohup began outlives its terminal.
+    if hangup and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(*_: object) -> None:

@@ -26,9 +26,24 @@ def sft(
     report_to: Annotated[str, typer.Option(help="`tensorboard` as well as metrics.jsonl.")] = "none",
     as_json: JsonFlag = False,
 ) -> int:
-    """Warm start: fine-tune an adapter on generated translations, in the graph's own prompts."""
+    """Warm start: fine-tune an adapter on generated translations, in the graph's own prompts.
+
+    Ctrl-C or SIGTERM ends it after the step at work, with the adapter as it then is; `--resume` goes on from there.
+    """
+    from cudaperf_agent.cli.outcome import RunEnded
+    from cudaperf_agent.cli.signals import termination_interrupts
+
+    try:
+        with termination_interrupts():
+            return _sft(config, out, model, dry_run, resume, report_to, as_json)
+    except KeyboardInterrupt:
+        raise RunEnded("interrupted", "interrupted", where=str(out), hint=_going_on(config, out)) from None
+
+
+def _sft(config: Path, out: Path, model: str | None, dry_run: bool, resume: bool, report_to: str, as_json: bool) -> int:
     from dataclasses import replace
 
+    from cudaperf_agent.cli.outcome import RunEnded
     from training.sft.config import load_config
     from training.sft.run import plan_text, prepared, train
 
@@ -47,8 +62,22 @@ def sft(
         "adapter": str(ended.adapter), "steps": ended.steps, "seconds": ended.seconds, "tokens": ended.tokens,
         "loss": ended.loss, "finished": ended.finished,
     }  # fmt: skip
+    if ended.interrupted:
+        told = RunEnded(
+            "interrupted", f"interrupted after {ended.steps} steps", where=str(out), hint=_going_on(config, out)
+        )
+        told.report = facts
+        raise told
     if as_json:
         put_json(facts)
     else:
         put(f"{ended.adapter}: {ended.steps} steps, {ended.seconds:.0f} s, loss {ended.loss:.4f}")
     return 0
+
+
+def _going_on(config: Path, out: Path) -> str:
+    """What is to be done after an interruption."""
+    # The trainer's own state comes last: a checkpoint without it was cut short.
+    if any(out.glob("checkpoint-*/trainer_state.json")):
+        return f"go on with: cudaperf train sft --config {config} --out {out} --resume"
+    return "there is no checkpoint yet: the same command begins anew"

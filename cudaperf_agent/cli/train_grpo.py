@@ -51,12 +51,19 @@ def grpo(
     made = load_config(config, overrides)
     if dry_run:
         return _dry_run(made, as_json)
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.outcome import RunEnded
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.cli.signals import termination_interrupts
     from cudaperf_agent.settings import load_settings
-    from training.grpo.run import train
+    from training.grpo.run import newest_checkpoint, train
 
-    with open_store(load_settings().settings) as store:
-        done = train(made, out, store=store, say=say, resume=resume, started=started)
+    again = f"go on with: cudaperf train grpo --config {config} --out {out} --resume"
+    try:
+        with termination_interrupts(), open_store(load_settings().settings) as store:
+            done = train(made, out, store=store, say=say, resume=resume, started=started)
+    except KeyboardInterrupt:
+        hint = again if newest_checkpoint(out) else "there is no checkpoint yet: the same command begins anew"
+        raise RunEnded("interrupted", "interrupted", where=str(out), hint=hint) from None
     if os.environ.get("RANK", "0") != "0":
         return 0
     facts = {
@@ -66,7 +73,7 @@ def grpo(
     if as_json:
         put_json(facts)
     else:
-        rest = "" if done.finished else f"; go on with: cudaperf train grpo --config {config} --out {out} --resume"
+        rest = "" if done.finished else f"; {again}"
         put(f"{done.steps} of {done.planned} steps, adapter in {done.adapter}{rest}")
     return 0
 

@@ -17,8 +17,9 @@ from cudaperf_agent.errors import UsageError
 if TYPE_CHECKING:
     from langgraph.runtime import RunControl
 
-    from cudaperf_agent.cli.compose import Source, Translation
+    from cudaperf_agent.cli.compose import Translation
     from cudaperf_agent.cli.display import Display
+    from cudaperf_agent.cli.source import Source
     from cudaperf_agent.settings_model import Settings
     from cudaperf_agent.tasks.modules.spec import ModuleMode
     from graph.events import Event
@@ -261,7 +262,7 @@ def mode_of(text: str) -> ModuleMode:
 def _source(
     file: str, entry: str | None, spec: Path | None, stdin: list[Path], include: list[Path], define: list[str]
 ) -> Source:
-    from cudaperf_agent.cli.compose import Source
+    from cudaperf_agent.cli.source import Source
 
     for path in stdin:
         if not path.is_file():

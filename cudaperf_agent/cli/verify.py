@@ -61,26 +61,27 @@ def verify(
 
     Ends with 0 if it is correct and with 1 if it is not; with --replay, with 0 if the verdict comes out as before.
     """
-    from cudaperf_agent.cli import compose
+    from cudaperf_agent.cli import judging
+    from cudaperf_agent.cli.source import Source, read_text
     from cudaperf_agent.settings import load_settings
     from graph import loop
 
     settings = load_settings({"translate.seed": seed, "verify.trust": trust and trust.value}).settings
-    text = compose.read_text(candidate, "the candidate")
-    source = compose.Source(task, entry=entry, spec=spec, stdin_files=tuple(stdin or ()))
+    text = read_text(candidate, "the candidate")
+    source = Source(task, entry=entry, spec=spec, stdin_files=tuple(stdin or ()))
     source = with_module(source, class_name, inputs, mode, dtype or [])
     if replay is not None:
         if seed is not None:
             raise UsageError("--replay takes the seed from the verdict", where="--seed", hint="Leave out --seed.")
         if trust is not None:
             raise UsageError("--replay takes the trust from the verdict", where="--trust", hint="Leave out --trust.")
-        again = loop.run(compose.replay_async(source, text, read_record(replay)))
+        again = loop.run(judging.replay_async(source, text, read_record(replay)))
         if as_json:
             put_json({"verdict": again.verdict.to_dict(), "differences": list(again.differences)})
         else:
             put(_compared(again, candidate))
         return EXIT_NO_KERNEL if again.differences else EXIT_OK
-    verdict = loop.run(compose.verify_async(source, text, settings))
+    verdict = loop.run(judging.verify_async(source, text, settings))
     if settings.verify.trust != verdict.trust:
         say("--trust own changes nothing here: without a GPU nothing is left out")
     if as_json:
@@ -96,12 +97,12 @@ def read_record(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: It is neither.
     """
-    from cudaperf_agent.cli import compose
+    from cudaperf_agent.cli.source import read_text
     from cudaperf_agent.cuda.verdict import Verdict
 
     hint = "Write one with `cudaperf verify CANDIDATE --task FILE --json > verdict.json`."
     try:
-        data = json.loads(compose.read_text(path, "the verdict"))
+        data = json.loads(read_text(path, "the verdict"))
         record = data.get("verdict", data)
         Verdict.from_dict(dict(record))
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -40,7 +40,7 @@ def watch(
     """
     import asyncio
 
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
 
     check_display()
@@ -72,7 +72,7 @@ def watch_translation(work: Work, settings: Settings) -> Translation | None:
     """
     import asyncio
 
-    from cudaperf_agent.cli.compose import open_store
+    from cudaperf_agent.cli.parts import open_store
 
     with open_store(settings) as store:
         screen = Terminal(store, settings)

@@ -110,7 +110,7 @@ class Collector:
         narrows = outer.size < inner.size or (
             outer.size == inner.size and outer.size < 8 and inner.kind is TypeKind.UINT and outer.kind is TypeKind.INT
         )
-        return None if narrows else self._poly(expr.operand, domain)
+        return None if narrows and not expr.exact else self._poly(expr.operand, domain)
 
     def _binary(self, expr: ir.Binary, domain: Domain) -> Poly | None:
         left = self._poly(expr.left, domain)

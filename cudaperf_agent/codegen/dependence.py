@@ -8,6 +8,7 @@ so any order of the remaining loops that keeps their relative order is legal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -214,9 +215,17 @@ def meets_earlier(moved: Sequence[Access], passed: Sequence[Access], loop: str) 
     return False
 
 
+_WORDS = re.compile(
+    r"\b(all|ceil|ceild|exists|false|floor|floord|iff|implies|infty|lt|le|gt|ge|eq|ne|"
+    r"lexmax|lexmin|max|min|mod|not|or|project|rat)\b",
+    re.IGNORECASE,
+)
+"""What isl's text format has a meaning for, besides the words that are used here; C has it as names."""
+
+
 @lru_cache(maxsize=4096)
 def empty(text: str) -> bool:
     """Whether isl proves a set, given as text, to be empty."""
     import islpy
 
-    return bool(islpy.Set(text).is_empty())
+    return bool(islpy.Set(_WORDS.sub(r"\1_name", text)).is_empty())

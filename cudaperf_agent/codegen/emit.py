@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from cudaperf_agent.codegen.frame import BLOCKS, SCRATCH, shared_scalars, without_idle
+from cudaperf_agent.codegen.frame import BITS, BLOCKS, SCRATCH, shared_scalars, without_idle
 from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.scalars import declared, flow, reads, stored_scalars
 from cudaperf_agent.codegen.steps import (
@@ -121,8 +121,11 @@ class Emitter:
             lines += [SCRATCH.strip("\n"), ""]
         if "blocks_for(" in text:
             lines += [BLOCKS.strip("\n"), ""]
-        for helper in self.plan.module.helpers:
-            lines += [*self._helper(helper), ""]
+        helpers = [self._helper(helper) for helper in self.plan.module.helpers]
+        if "bits_as<" in "\n".join([text, *self.kernels, *(line for helper in helpers for line in helper)]):
+            lines += [BITS.strip("\n"), ""]
+        for helper in helpers:
+            lines += [*helper, ""]
         for kernel in self.kernels:
             lines += [kernel, ""]
         lines += [f"{self._prototype()}", "{"]
@@ -276,7 +279,7 @@ class Emitter:
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
         from cudaperf_agent.codegen import emit_parallel, emit_privatised, emit_reduce, emit_rows, emit_tiled
-        from cudaperf_agent.codegen.rules.scan import emit_scan_sums
+        from cudaperf_agent.codegen.rules.chunks import emit_scan_sums
 
         pad = INDENT * depth
         if isinstance(step, HostStatement):

@@ -189,7 +189,13 @@ class _Reduction:
         body = self._ordered_body()
         spread = self.nest.variables[: step.spread]
         whole = (*step.before, _with_body(self.nest, body).rebuilt())
-        scope = emitter.scope(whole, given=[*spread, *self.orders.values()])
+        # A flag keeps its old value where no iteration sets it, though no iteration reads it.
+        kept = [
+            ir.Assign(r.place, "=", r.place)
+            for r in step.reductions
+            if r.kind == "set" and names_of(r) & emitter.shared - declared(step.before)
+        ]
+        scope = emitter.scope((*kept, *whole), given=[*spread, *self.orders.values()])
         printer = emitter.printer(emitter.atomic_pointers(step.atomic, body))
         counts = [emitter.fresh(f"{v}_count") for v in spread]
         lines = printer.block(step.before, 1)

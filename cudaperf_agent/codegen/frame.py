@@ -69,6 +69,17 @@ def without_idle(body: list[str], symbols: dict[str, Symbol]) -> list[str]:
     return [line for line in body if line.strip() not in idle]
 
 
+BITS = """
+// The bytes of a value as a value of another type of the same size.
+template <typename To, typename From> static __host__ __device__ To bits_as(From from)
+{
+    To to;
+    memcpy(&to, &from, sizeof(to));
+    return to;
+}
+"""
+
+
 BLOCKS = """
 static unsigned int blocks_for(long long count, long long block, long long most)
 {

@@ -116,7 +116,7 @@ class Planner:
         self.device = self._device_scalars(body)
         steps = self.block(body, Context())
         if not any(is_parallel(s) for s in all_steps(steps)):
-            raise Declined("nothing in the function can be spread over threads", self.module.entry.line)
+            raise Declined("nothing in the function can be spread over threads", self.module.entry.line, vague=True)
         roots = {name: alias.root for name, alias in self.aliases.items()}
         sizes = {name: size for name, extent in self.extents.items() if (size := extent.constant) is not None}
         return Plan(self.module, tuple(steps), self.symbols, frozenset(self.device), roots, sizes)
@@ -296,7 +296,7 @@ class Planner:
         if self._on_device(statement.source.indices, self.device):
             raise Declined(f"where '{statement.name}' points depends on values in memory", statement.line)
         if not statement.declares or is_moved(self.module.entry.body, statement.name):
-            raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line)
+            raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line, vague=True)
         collector = self._collector(())
         collector.statement(statement, Domain())
         self.aliases[statement.name] = collector.aliases[statement.name]
@@ -333,7 +333,7 @@ class Planner:
     def _fetches(self, condition: ir.Expr) -> list[Step]:
         for node in ir.walk(condition):
             if isinstance(node, ir.Load) or (isinstance(node, ir.Call) and self.module.helper(node.name)):
-                raise Declined("a decision of the host depends on memory", node.line)
+                raise Declined("a decision of the host depends on memory", node.line, vague=True)
         return [Fetch(name, self.symbols[name].type) for name in sorted(reads(condition)) if name in self.device]
 
     def _facts(self, condition: ir.Expr, context: Context, *, negate: bool = False) -> tuple[Constraint, ...]:
@@ -561,7 +561,9 @@ class Planner:
             steps += self.block(loop.update, Context(facts, live, True))
         self.env = saved[0]
         if not any(is_parallel(s) for s in all_steps(steps)):
-            raise Declined("the loop keeps its order and nothing in it can be spread over threads", loop.line)
+            raise Declined(
+                "the loop keeps its order and nothing in it can be spread over threads", loop.line, vague=True
+            )
         return [HostLoop(loop, tuple(steps), tuple(t for t in tests if isinstance(t, Fetch)))]
 
 

@@ -108,6 +108,8 @@ class Printer:
             return f"({spelled(node.type)}){self.expr(node.operand, _UNARY)}", _UNARY
         if isinstance(node, ir.Address):
             return self._address(node)
+        if isinstance(node, ir.Reinterpret):
+            return f"bits_as<{spelled(node.type)}>({self.expr(node.operand)})", _ATOM
         extra = self.tables.get(node.name, ())
         return f"{node.name}({', '.join([*(self.expr(a) for a in node.arguments), *extra])})", _ATOM
 

@@ -176,7 +176,7 @@ def _reductions_of(body: tuple[ir.Stmt, ...], name: str, module: ir.Module) -> l
     found: dict[ir.Expr, Reduction] = {}
     seen = 0
     for node in ir.walk(*body):
-        made = _one_reduction(node, name, module)
+        made = one_reduction(node, name, module)
         if made is None:
             continue
         reduction, uses = made
@@ -218,7 +218,7 @@ def _same_constant(body: tuple[ir.Stmt, ...], name: str) -> bool:
     return len(values) == 1
 
 
-def _one_reduction(node: ir.Node, name: str, module: ir.Module) -> tuple[Reduction, int] | None:
+def one_reduction(node: ir.Node, name: str, module: ir.Module) -> tuple[Reduction, int] | None:
     """A reduction that a statement makes of `name`, with how often the statement mentions it."""
     if isinstance(node, ir.If) and not node.otherwise:
         return _guarded_best(node, name)
@@ -359,6 +359,6 @@ def carried_scalars(body: Sequence[ir.Stmt], loops: Iterable[str], live_after: f
 
 
 __all__ = [
-    "Flow", "Reduction", "assigned", "carried_scalars", "declared", "find_reductions", "flow", "inlined", "reads",
-    "stored_scalars",
+    "Flow", "Reduction", "assigned", "carried_scalars", "declared", "find_reductions", "flow", "inlined",
+    "one_reduction", "reads", "stored_scalars",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from cudaperf_agent.codegen.fold import SUM, Fold
 from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import CType
@@ -170,11 +171,12 @@ class ScalarWork:
 
 @dataclass(frozen=True, slots=True)
 class ScanSums:
-    """Exclusive sums of a buffer in place, with the total behind the last (see `codegen.rules.scan`)."""
+    """Exclusive combination of a buffer in place, with the total behind the last (see `codegen.rules.chunks`)."""
 
     sums: str
     type: CType
     count: ir.Ref
+    fold: Fold = SUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +209,13 @@ class Plan:
 
 
 class Declined(Exception):
-    """Control flow inside the planner; it leaves `variants.generate` as a `Decline`."""
+    """Control flow inside the planner; it leaves `variants.generate` as a `Decline`.
 
-    def __init__(self, reason: str, line: int) -> None:
+    A `vague` one says that nothing was found rather than what stands in the way.
+    """
+
+    def __init__(self, reason: str, line: int, *, vague: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
+        self.vague = vague

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from cudaperf_agent.codegen.emit import Emitter, NotApplicable
 from cudaperf_agent.codegen.plan import make_plan
+from cudaperf_agent.codegen.remedies import remedy_for
+from cudaperf_agent.codegen.rewrites import Form, forms
 from cudaperf_agent.codegen.rules.rolling import expanded
 from cudaperf_agent.codegen.steps import Declined, Plan
 from cudaperf_agent.codegen.strategy import NAIVE, Strategy
@@ -36,10 +38,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """Why there is no translation: the reason, and the 1-based line of the C that stands in the way."""
+    """Why there is no translation: the reason, the 1-based line of the C that stands in the way, and what to do."""
 
     reason: str
     line: int
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +103,43 @@ def generate(task: Task) -> Generation:
     Never raises for a C that it cannot translate; the result says why.
     """
     if task.mode == "program":
-        return Generation(declined=Decline("whole programs are not generated, only functions", task.first_line))
+        return Generation(declined=_decline("whole programs are not generated, only functions", task.first_line))
     module = lower_task(task)
     if isinstance(module, ir.Unlowered):
-        return Generation(declined=Decline(module.reason, module.line))
+        return Generation(declined=_decline(module.reason, module.line))
     try:
         plan = _planned(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
         source = Emitter(task, plan, NAIVE).source()
     except Declined as stop:
-        return Generation(declined=Decline(stop.reason, stop.line))
+        return Generation(declined=_decline(stop.reason, stop.line))
     naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
     others = _distinct(task, plan, naive, STRATEGIES)
     return Generation((*others, naive))
 
 
+def _decline(reason: str, line: int) -> Decline:
+    return Decline(reason, line, remedy_for(reason))
+
+
 def _planned(module: ir.Module, extents: dict[str, str]) -> Plan:
-    """The plan of a module, or that of its form with swapped rows in a table."""
+    """The plan of a module, or that of its form with swapped rows in a table, or of a rewritten form.
+
+    Raises:
+        Declined: What stands in the way in the form that got furthest.
+    """
     try:
         return make_plan(module, extents)
-    except Declined:
-        table = expanded(module.entry)
-        if table is None:
-            raise
-        return make_plan(replace(module, entry=table), extents)
+    except Declined as stop:
+        declined = stop
+    table = expanded(module.entry)
+    others = [] if table is None else [Form(replace(module, entry=table), {})]
+    for form in (*others, *forms(module)):
+        try:
+            return make_plan(form.module, extents)
+        except Declined as stop:
+            if not stop.vague or declined.vague:
+                declined = Declined(form.explained(stop.reason), stop.line, vague=stop.vague)
+    raise declined
 
 
 def _distinct(task: Task, plan: Plan, naive: Variant, candidates: Sequence[Strategy]) -> list[Variant]:

@@ -39,7 +39,8 @@ class VariantsPolicy:
         if generation.declined is not None and not generation.variants:
             decline = generation.declined
             place = f"{request.task.path}:{decline.line}: " if decline.line else ""
-            return [_declined(place + decline.reason)]
+            remedy = f". {decline.remedy}" if decline.remedy else ""
+            return [_declined(place + decline.reason + remedy)]
         first = (request.trajectory * self._turns + request.turn) * request.n
         chosen = generation.variants[first : first + request.n]
         if not chosen:

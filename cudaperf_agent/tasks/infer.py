@@ -54,7 +54,27 @@ def infer(
     done = _indices(findings, done, tables, assumptions)
     done = _sizes(findings, done, at_least_one, assumptions)
     done = _picked(findings, done, assumptions)
+    tested = [name for name in parameters if name in _tested_for_null(function)]
+    if tested:
+        names = " and ".join(f"`{name}`" for name in tested)
+        assumptions.append(f"{names} {'is' if len(tested) == 1 else 'are'} taken not to be null, though the C tests it")
     return Inferred(done, tuple(assumptions))
+
+
+def _tested_for_null(function: Function) -> set[str]:
+    """Names of the pointers that are compared with the null pointer."""
+    names = set()
+    for node in function.expressions():
+        if node.kind == "unary" and node.op == "!":
+            sides = node.args
+        elif node.kind == "binary" and node.op in ("==", "!="):
+            sides = node.args
+            if not any(all(e.kind in ("cast", "const") and not e.value for e in side.walk()) for side in sides):
+                continue
+        else:
+            continue
+        names |= {s.name for s in sides if s.kind == "name" and s.ctype.kind.name == "POINTER"}
+    return names
 
 
 def _ranges(parameters: Mapping[str, Parameter]) -> dict[str, tuple[Poly | None, Poly | None]]:

@@ -100,11 +100,21 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A conversion; ``implicit`` ones need no spelling in C or C++."""
+    """A conversion; ``implicit`` ones need no spelling in C or C++, ``exact`` ones are known to keep the value."""
 
     operand: Expr
     type: CType
     implicit: bool = False
+    line: int = 0
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reinterpret:
+    """The bytes of a scalar as a scalar of another type of the same size."""
+
+    operand: Expr
+    type: CType
     line: int = 0
 
 
@@ -128,7 +138,7 @@ class Call:
     line: int = 0
 
 
-Expr: TypeAlias = Const | Ref | Load | Member | Element | Unary | Binary | Select | Cast | Address | Call
+Expr: TypeAlias = Const | Ref | Load | Member | Element | Unary | Binary | Select | Cast | Reinterpret | Address | Call
 Place: TypeAlias = Ref | Load | Member | Element
 
 

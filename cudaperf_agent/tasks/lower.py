@@ -6,17 +6,13 @@ from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, parse_c, unary_operator
-from cudaperf_agent.tasks.lower_expr import (
-    CannotLower,
-    Expressions,
-    Scope,
-    ctype_of,
-    is_pointer,
-    line_of,
-    pointee,
-    strip,
-)
-from cudaperf_agent.tasks.lower_loops import counted, divided
+from cudaperf_agent.tasks.lower_bits import as_type, union_variable
+from cudaperf_agent.tasks.lower_conditions import Conditions, always, continues
+from cudaperf_agent.tasks.lower_loops import counted
+from cudaperf_agent.tasks.lower_parts import for_parts, levels
+from cudaperf_agent.tasks.lower_scope import Scope
+from cudaperf_agent.tasks.lower_switch import chain, sections_of
+from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee
 from cudaperf_agent.tasks.model import Task
 
 
@@ -71,12 +67,8 @@ def _lower_with_callees(
     return done[name]
 
 
-class _Function:
+class _Function(Conditions):
     """Lowers one function."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.expressions = Expressions(scope)
 
     def lower(self, definition: Any) -> ir.Function:
         params = tuple(self._param(p) for p in definition.get_arguments())
@@ -93,37 +85,12 @@ class _Function:
             return ir.Param(name, ctype_of(cursor.type, line), pointer=False)
         element = pointee(cursor.type)
         dims = self._dims(cursor, line)
-        if element.kind.name == "VOID" or _levels(cursor.type) > max(1, len(dims)):
+        if element.kind.name == "VOID" or levels(cursor.type) > max(1, len(dims)):
             raise CannotLower(
                 f"the parameter '{cursor.spelling}' of type '{cursor.type.spelling}' is not supported", line
             )
         self.scope.rank[name] = max(1, len(dims))
         return ir.Param(name, ctype_of(element, line), True, element.is_const_qualified(), dims)
-
-    def _dims(self, cursor: Any, line: int) -> tuple[ir.Expr | None, ...]:
-        """Sizes of an array declarator, outermost first; ``()`` for a plain pointer or a flat array."""
-        kinds, current = [], cursor.type
-        if current.kind.name == "POINTER" and current.get_pointee().kind.name in ("CONSTANTARRAY", "VARIABLEARRAY"):
-            kinds.append(("INCOMPLETEARRAY", 0))
-            current = current.get_pointee()
-        while current.kind.name in ("CONSTANTARRAY", "VARIABLEARRAY", "INCOMPLETEARRAY"):
-            kinds.append((current.kind.name, current.element_count if current.kind.name == "CONSTANTARRAY" else 0))
-            current = current.element_type
-        if cursor.kind.name == "PARM_DECL" and len(kinds) < 2:
-            return ()
-        sizes = [c for c in cursor.get_children() if c.kind.is_expression()]
-        dims: list[ir.Expr | None] = []
-        # clang visits the sizes of an array declarator from the innermost out.
-        for kind, count in reversed(kinds):
-            if kind == "INCOMPLETEARRAY":
-                dims.append(None)
-            elif kind == "CONSTANTARRAY":
-                if sizes:
-                    sizes.pop(0)
-                dims.append(ir.Const(count, ir.INT, line))
-            else:
-                dims.append(self.expressions.value(sizes.pop(0)))
-        return tuple(reversed(dims))
 
     # Statements -----------------------------------------------------------------------------------------------
 
@@ -148,24 +115,8 @@ class _Function:
             return statements
         if cursor.kind.is_expression():
             return self._expression(cursor, line)
-        raise CannotLower(f"a {kind.lower().replace('_', ' ')} is not supported", line)
-
-    def _effects(self, action: Any) -> tuple[ir.Stmt, ...]:
-        """``action`` makes a statement; what its expressions do besides is put around it."""
-        outer = self.scope.before, self.scope.after
-        before: list[ir.Stmt] = []
-        after: list[ir.Stmt] = []
-        self.scope.before, self.scope.after = before, after
-        try:
-            made = action()
-        finally:
-            self.scope.before, self.scope.after = outer
-        stepped = [s.target.name for s in after if isinstance(s, ir.Assign) and isinstance(s.target, ir.Ref)]
-        for name in stepped:
-            uses = sum(isinstance(n, ir.Ref) and n.name == name for s in (*before, *made) for n in ir.walk(s))
-            if uses > 1 or stepped.count(name) > 1:
-                raise CannotLower(f"'{name}' is stepped and used in one statement", made[0].line if made else 0)
-        return (*before, *made, *after)
+        what = _NO_STATEMENT.get(kind, f"a {kind.lower().replace('_', ' ')}")
+        raise CannotLower(f"{what} is not supported", line)
 
     def _expression(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         inner = cursor
@@ -205,6 +156,11 @@ class _Function:
             if op in ("+=", "-="):
                 return self._move(left, op[0], self.expressions.value(right), line)
             return self._repoint(left, right, line)
+        union = union_variable(left, self.scope.names)
+        if op == "=" and union is not None:
+            return self._effects(
+                lambda: [ir.Assign(union[0], op, as_type(self.expressions.value(right), union[0].type, line), line)]
+            )
         return self._effects(
             lambda: [self._assignment(self.expressions.value(right), self.expressions.place(left), op, line)]
         )
@@ -216,134 +172,49 @@ class _Function:
 
     def _move(self, left: Any, op: str, by: ir.Expr, line: int) -> tuple[ir.Stmt, ...]:
         address = self.expressions._moved(self.expressions.address(left), by, op, line)
-        return (ir.Point(address.pointer, address.type, address, declares=False, line=line),)
-
-    def _repoint(self, left: Any, right: Any, line: int) -> tuple[ir.Stmt, ...]:
-        variable = strip(left)
-        if variable.kind.name != "DECL_REF_EXPR" or variable.referenced.hash not in self.scope.names:
-            raise CannotLower("a pointer that is not a local variable is assigned", line)
-        name = self.scope.names[variable.referenced.hash]
-        return (self._pointed(name, left.type, right, line, declares=False),)
-
-    def _pointed(self, name: str, clang_type: Any, source: Any, line: int, *, declares: bool) -> ir.Stmt:
-        element = pointee(clang_type)
-        kind = ctype_of(element, line)
-        made = strip(source)
-        if made.kind.name == "CALL_EXPR" and made.spelling in ("malloc", "calloc"):
-            return self._allocated(name, kind, made, line, declares)
-        address = self.expressions.address(source)
-        missing = self.scope.rank[address.pointer] - len(address.indices)
-        if missing or _levels(clang_type) > 1:
-            raise CannotLower(f"the pointer '{name}' points to whole rows", line)
-        return ir.Point(name, kind, address, element.is_const_qualified(), declares, line)
-
-    def _allocated(self, name: str, kind: Any, call: Any, line: int, declares: bool) -> ir.Stmt:
-        arguments = [self.expressions.value(a) for a in call.get_arguments()]
-        if call.spelling == "calloc":
-            count, size = arguments
-            if not (isinstance(size, ir.Const) and size.value == kind.size):
-                count, size = size, count
-            if isinstance(size, ir.Const) and size.value == kind.size:
-                return ir.Allocate(name, kind, count, True, declares, line)
-            raise CannotLower(f"the size of '{name}' is not a count times sizeof its elements", line)
-        return ir.Allocate(name, kind, self._count(arguments[0], kind.size, line), False, declares, line)
-
-    def _count(self, size: ir.Expr, element: int, line: int) -> ir.Expr:
-        count = divided(size, element)
-        if count is None:
-            raise CannotLower("a size in bytes is not a count times the size of the elements", line)
-        return count
-
-    def _call_statement(self, cursor: Any, line: int) -> ir.Stmt:
-        name = cursor.referenced.spelling if cursor.referenced is not None else ""
-        if name.removeprefix("__builtin_") in ("memcpy", "memmove", "memset"):
-            return self._memory(cursor, name, line)
-        if name == "free":
-            return ir.Release(self.expressions.address(next(cursor.get_arguments())).pointer, line)
-        return ir.Evaluate(self.expressions.call(cursor), line)
-
-    def _memory(self, cursor: Any, name: str, line: int) -> ir.Stmt:
-        first, second, third = cursor.get_arguments()
-        target = self.expressions.address(first)
-        count = self._count(self.expressions.value(third), target.type.size, line)
-        if "memset" in name:
-            return ir.Fill(target, self.expressions.value(second), count, line)
-        source = self.expressions.address(second)
-        if "memmove" in name and source.pointer == target.pointer:
-            raise CannotLower("memmove within one buffer is not supported", line)
-        if source.type != target.type:
-            raise CannotLower(f"'{name}' copies between different types", line)
-        return ir.Copy(target, source, count, line)
-
-    def _declaration(self, cursor: Any) -> tuple[ir.Stmt, ...]:
-        line = line_of(cursor)
-        if cursor.kind.name in ("STRUCT_DECL", "TYPEDEF_DECL", "ENUM_DECL"):
-            return ()
-        if cursor.kind.name != "VAR_DECL" or cursor.storage_class.name in ("STATIC", "EXTERN"):
-            raise CannotLower(f"the local declaration of '{cursor.spelling}' is not supported", line)
-        if cursor.type.get_canonical().kind.name == "POINTER":
-            return self._pointer_declaration(cursor, line)
-        if is_pointer(cursor.type):
-            return self._array_declaration(cursor, line)
-        kind = ctype_of(cursor.type, line)
-        init = _initialiser(cursor)
-        if init is not None and init.kind.name == "INIT_LIST_EXPR":
-            values = self.expressions.initialiser(init)
-            return (ir.Declare(self.scope.declare(cursor), kind, values=values, line=line),)
-        if init is None:
-            return (ir.Declare(self.scope.declare(cursor), kind, line=line),)
-        return self._effects(lambda: [self._declared(kind, self.expressions.value(init), cursor, line)])
-
-    def _declared(self, kind: Any, value: ir.Expr, cursor: Any, line: int) -> ir.Stmt:
-        return ir.Declare(self.scope.declare(cursor), kind, value, line=line)
-
-    def _pointer_declaration(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
-        init = _initialiser(cursor)
-        if init is None:
-            element = pointee(cursor.type)
-            name = self.scope.declare(cursor)
-            self.scope.rank[name] = 1
-            return (ir.Point(name, ctype_of(element, line), None, element.is_const_qualified(), line=line),)
-        outer = self.scope.fresh(cursor.spelling)
-        made = self._pointed(outer, cursor.type, init, line, declares=True)
-        self.scope.names[cursor.hash] = outer
-        self.scope.rank[outer] = 1
-        return (made,)
-
-    def _array_declaration(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
-        dims = self._dims(cursor, line)
-        kind = ctype_of(pointee(cursor.type), line)
-        init = _initialiser(cursor)
-        values = None
-        if init is not None:
-            if init.kind.name != "INIT_LIST_EXPR" or len(dims) > 1:
-                raise CannotLower(f"the initialiser of '{cursor.spelling}' is not supported", line)
-            values = self.expressions.initialiser(init)
-        if any(d is None for d in dims):
-            dims = (ir.Const(cursor.type.get_canonical().element_count, ir.INT, line),)
-        name = self.scope.declare(cursor)
-        self.scope.rank[name] = len(dims)
-        return (ir.Declare(name, kind, None, tuple(d for d in dims if d is not None), values, line),)
+        const = pointee(left.type).is_const_qualified()
+        return (ir.Point(address.pointer, address.type, address, const, declares=False, line=line),)
 
     # Control flow ---------------------------------------------------------------------------------------------
-
-    def _pure(self, cursor: Any) -> ir.Expr:
-        return self.expressions._conditional(cursor)
 
     def _if_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         condition, then, *otherwise = cursor.get_children()
         if not condition.kind.is_expression():
             raise CannotLower("this form of 'if' is not supported", line)
-        test = self._pure(condition)
-        return (ir.If(test, self.block(then), self.block(otherwise[0]) if otherwise else (), line),)
+        test = self.test(condition)
+        yes, no = self.block(then), self.block(otherwise[0]) if otherwise else ()
+        branch = ir.If(test.value, (*test.after, *yes), (*test.after, *no), line)
+        return (*test.before, branch)
 
     def _while_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         condition, body = cursor.get_children()
-        return (ir.While(self._pure(condition), self.block(body), line=line),)
+        test = self._loop_test(condition)
+        if test is not None:
+            return (ir.While(test, self.block(body), line=line),)
+        return (ir.While(always(line), (*self.leaving(condition, line), *self.block(body)), line=line),)
 
     def _do_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         body, condition = cursor.get_children()
-        return (ir.While(self._pure(condition), self.block(body), test_last=True, line=line),)
+        test, inside = self._loop_test(condition), self.block(body)
+        if test is not None:
+            return (ir.While(test, inside, test_last=True, line=line),)
+        if continues(inside):
+            raise CannotLower("a `continue` towards a condition that changes something is not supported", line)
+        return (ir.While(always(line), (*inside, *self.leaving(condition, line)), line=line),)
+
+    def _loop_test(self, condition: Any) -> ir.Expr | None:
+        """The condition of a loop; `None` where evaluating it changes something."""
+        if any(test.before or test.after for test in self.conjuncts(condition)):
+            return None
+        return self.pure(condition)
+
+    def _switch_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
+        condition, body = cursor.get_children()
+        test = self.test(condition)
+        selector = ir.Ref(self.scope.fresh("choice"), test.value.type or ir.INT, line)
+        made = chain(selector, sections_of(body, line), self.statement, line)
+        declared = ir.Declare(selector.name, selector.type, test.value, line=line)
+        return (*test.before, declared, *test.after, *made)
 
     def _break_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
         return (ir.Break(line),)
@@ -358,57 +229,24 @@ class _Function:
         return self._effects(lambda: [ir.Return(self.expressions.value(values[0]), line)])
 
     def _for_stmt(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
-        init, condition, update, body = _for_parts(cursor, line)
+        init, condition, update, body = for_parts(cursor, line)
         before = self.statement(init) if init is not None else ()
-        test: ir.Expr = self._pure(condition) if condition is not None else _one(line)
+        test = self._loop_test(condition) if condition is not None else _one(line)
         steps = self._expression(update, line) if update is not None else ()
         inside = self.block(body)
+        if test is None:
+            return (*before, ir.While(always(line), (*self.leaving(condition, line), *inside), steps, line=line))
         loop = counted(before, test, steps, inside, init is not None and init.kind.name == "DECL_STMT", line)
         return loop or (*before, ir.While(test, inside, steps, line=line))
 
 
+_NO_STATEMENT = {
+    "LABEL_STMT": "a label, which `goto` jumps to,",
+    "GOTO_STMT": "`goto`",
+    "CASE_STMT": "a `case` inside another statement",
+    "DEFAULT_STMT": "a `default` inside another statement",
+}
+
+
 def _one(line: int) -> ir.Expr:
     return ir.Const(1, ir.INT, line)
-
-
-def _levels(clang_type: Any) -> int:
-    """Pointer and array levels above the element."""
-    current, levels = clang_type.get_canonical(), 0
-    while is_pointer(current):
-        current = current.get_pointee() if current.kind.name == "POINTER" else current.element_type
-        current, levels = current.get_canonical(), levels + 1
-    return levels
-
-
-def _initialiser(cursor: Any) -> Any | None:
-    """The initialiser of a variable: the last expression child, unless it is an array's size."""
-    expressions = [c for c in cursor.get_children() if c.kind.is_expression()]
-    sizes, current = 0, cursor.type
-    while current.kind.name in ("CONSTANTARRAY", "VARIABLEARRAY"):
-        sizes, current = sizes + 1, current.element_type
-    tokens = [t.spelling for t in cursor.get_tokens()]
-    if "=" not in tokens:
-        return None if len(expressions) <= sizes or is_pointer(cursor.type) else expressions[-1]
-    return expressions[-1] if expressions else None
-
-
-def _for_parts(cursor: Any, line: int) -> tuple[Any | None, Any | None, Any | None, Any]:
-    """Initialiser, condition, update and body; libclang leaves absent ones out without a trace."""
-    parts = list(cursor.get_children())
-    *head, body = parts
-    if len(parts) == 4:
-        return head[0], head[1], head[2], body
-    depth, ends = 0, []
-    for token in cursor.get_tokens():
-        depth += (token.spelling in "([{") - (token.spelling in ")]}")
-        if token.spelling == ";" and depth == 1:
-            ends.append(token.extent.start.offset)
-        if len(ends) == 2:
-            break
-    if len(ends) != 2:
-        raise CannotLower("a 'for' that a macro builds with empty parts is not supported", line)
-    found: list[Any | None] = [None, None, None]
-    for part in head:
-        start = part.extent.start.offset
-        found[0 if start < ends[0] else 1 if start < ends[1] else 2] = part
-    return found[0], found[1], found[2], body

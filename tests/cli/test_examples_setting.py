@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from cudaperf_agent.cli.compose import make_deps
+from cudaperf_agent.cli.parts import make_deps
 from cudaperf_agent.policies.examples import SHIPPED, example_line
 from cudaperf_agent.settings_model import PromptSettings
 from cudaperf_agent.tasks.parse import load_task

@@ -16,7 +16,7 @@ import pytest
 from cli_process import Cli
 from told_verifier import ToldVerifier, answer
 
-from cudaperf_agent.cli import compose
+from cudaperf_agent.cli import compose, parts
 from cudaperf_agent.policies.openai import OpenAIPolicy
 from tests.policies.chat_server import serving
 
@@ -26,7 +26,7 @@ EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
 @pytest.fixture(autouse=True)
 def _told(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     gpu = "gpu" in request.fixturenames or "on_gpu" in request.node.name
-    monkeypatch.setattr(compose, "make_verifier", lambda seed: ToldVerifier(gpu=gpu))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed: ToldVerifier(gpu=gpu))
 
 
 @pytest.fixture
@@ -109,9 +109,9 @@ def test_a_model_on_the_gpu_generates_in_turns_with_timing(
     cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     device = OneDevice()
-    monkeypatch.setattr(compose, "make_verifier", lambda seed: device)
+    monkeypatch.setattr(parts, "make_verifier", lambda seed: device)
     if host == "elsewhere":
-        monkeypatch.setattr(compose, "may_generate_here", lambda policy, endpoint: False)
+        monkeypatch.setattr(parts, "may_generate_here", lambda policy, endpoint: False)
     held: list[bool] = []
     propose = OpenAIPolicy.propose
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_process import Cli, in_process
 
-from cudaperf_agent.cli import compose
+from cudaperf_agent.cli import parts
 from tests.policies.chat_server import serving
 
 KERNEL = """#include <cuda_runtime.h>
@@ -105,7 +105,7 @@ def test_verify_needs_its_files(cli: Cli, tmp_path: Path, as_json: bool) -> None
 def test_verify_tells_a_verdict(cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from told_verifier import ToldVerifier, answer
 
-    monkeypatch.setattr(compose, "make_verifier", lambda seed, trust: ToldVerifier())
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, trust: ToldVerifier())
     path = tmp_path / "k.cu"
     for status, code in (("correct", 0), ("wrong", 1)):
         path.write_text(answer(status).partition("```cuda\n")[2].rpartition("```")[0])
@@ -166,7 +166,7 @@ def test_verify_says_how_far_a_candidate_was_believed(
 ) -> None:
     from told_verifier import ToldVerifier, answer
 
-    monkeypatch.setattr(compose, "make_verifier", lambda seed, trust: ToldVerifier(gpu=True, trust=trust))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, trust: ToldVerifier(gpu=True, trust=trust))
     path = tmp_path / "k.cu"
     path.write_text(answer("correct").partition("```cuda\n")[2].rpartition("```")[0])
     plain = cli("verify", path, "--task", c_cases / "saxpy.c")

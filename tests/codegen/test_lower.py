@@ -105,7 +105,8 @@ void f(int n, int *a) { a[0] = h(n); }"""
 @pytest.mark.parametrize(
     ("body", "line", "word"),
     [
-        ("int x;\nswitch (n) { default: x = 1; }", 3, "switch"),
+        ("switch (n) { case 0: while (n) { case 1: n--; } }", 2, "`case`"),
+        ("switch (n) {\ncase 0:\n  if (a[0]) { if (a[1]) break; n++; }\n  a[2] = n; }", 4, "deep inside"),
         ("a[0] = 1;\ngoto end; end: ;", 3, "goto"),
         ("int *p = &n;\n(void)p;", 2, "address"),
         ("a[0] = *(float *)&a[1];", 2, "read as"),
@@ -114,8 +115,8 @@ void f(int n, int *a) { a[0] = h(n); }"""
         ("if (n)\n  a[n = 2, n] = 1;", 3, "comma"),
         ("long double d = n;\na[0] = d;", 2, "long double"),
         ("f(n - 1, a);", 1, "recursive"),
-        ("int b[2][2] = {{1, 2}, {3, 4}};", 2, "initialiser"),
-        ("while (n--) a[n] = 1;", 2, "inside a condition"),
+        ("int b[4] = {[2] = 3};", 2, "initialiser"),
+        ("while (n > 0 || n--) a[n] = 1;", 2, "inside a condition"),
     ],
 )
 def test_what_cannot_be_lowered_names_its_line(body: str, line: int, word: str) -> None:

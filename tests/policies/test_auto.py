@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chat_server import serving
 
-from cudaperf_agent.cli.compose import policy_config
+from cudaperf_agent.cli.parts import policy_config
 from cudaperf_agent.errors import BackendUnavailable, UsageError
 from cudaperf_agent.policies import auto
 from cudaperf_agent.policies.auto import PolicyConfig, choose_policy

@@ -280,3 +280,41 @@ def test_a_dry_run_prints_config_and_plan_and_trains_nothing(
     assert told["plan"]["steps"] == 8
     assert told["config"]["optimiser"]["batch"] == 4
     assert not (tmp_path / "o" / "adapter").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("word", ["16 rows", "step 2,"], ids=["before", "during"])
+def test_a_signal_ends_the_command_with_what_was_reached(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, word: str,
+    number: signal.Signals,
+) -> None:  # fmt: skip
+    """A real signal at that word: during training the adapter is kept, and the same folder can be gone on with."""
+    from cudaperf_agent.cli import train as command
+    from cudaperf_agent.cli.main import main
+
+    def kill(text: str) -> None:
+        if text.startswith(word):
+            os.kill(os.getpid(), number)
+
+    config, out = tmp_path / "sft.toml", tmp_path / "run"
+    config.write_text(
+        f'model = "{place / "model"}"\nrows_file = "{place / "rows.jsonl.gz"}"\ncontext = 512\nprecision = "fp32"\n'
+        "save_steps = 100\n[lora]\nrank = 4\nalpha = 8\n[optimiser]\nbatch = 4\nepochs = 50\n"
+    )
+    arguments = ["train", "sft", "--config", str(config), "--out", str(out)]
+    handlers = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]
+    monkeypatch.setattr(command, "say", kill)
+    assert main([*arguments, "--json"]) == 130
+    assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)] == handlers
+    told = json.loads(capsys.readouterr().out)
+    assert told["error"]["kind"] == "interrupted"
+    if word == "16 rows":
+        assert "no checkpoint yet" in told["error"]["hint"]
+        assert "report" not in told
+        return
+    reached = told["report"]
+    assert 2 <= reached["steps"] < 50
+    assert reached["finished"] is False
+    assert (Path(reached["adapter"]) / "adapter_model.safetensors").exists()
+    hint = told["error"]["hint"]
+    assert hint.endswith(f"{' '.join(arguments)} --resume")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from cudaperf_agent.cuda.verdict import Status, Verdict
-from cudaperf_agent.features.extract import extract
-from cudaperf_agent.features.hints import hints
+from cudaperf_agent.features.model import Features
 from cudaperf_agent.reward.composite import Reward, Scorer, score
 from cudaperf_agent.reward.presets import PRESETS, RewardPreset
 from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
-from cudaperf_agent.tasks.model import Task
-from graph.context import Assessment
+from graph.assessing import assess_by, reward_facts
+from graph.context import Assess
 from training.grpo.config import RewardSection
-
-AssessCandidate = Callable[[Task, str, Verdict], Assessment]
 
 
 def reward_preset(section: RewardSection) -> RewardPreset:
@@ -31,7 +27,7 @@ def reward_preset(section: RewardSection) -> RewardPreset:
     return replace(preset, structural_gate=gate) if gate is not None else preset
 
 
-def make_assess(section: RewardSection) -> AssessCandidate:
+def make_assess(section: RewardSection) -> Assess:
     """What the graph's ``assess`` node does in a run with these rewards.
 
     Raises:
@@ -42,40 +38,34 @@ def make_assess(section: RewardSection) -> AssessCandidate:
     if section.structural != "none":
         ranker = load_ranker(section.ranker) if section.ranker is not None else shipped_ranker()
 
-    def assess(task: Task, source: str, verdict: Verdict) -> Assessment:
-        if not source:
-            return Assessment(reward=reward_facts(score(verdict, None, None, preset), verifiable=True))
+    def worth(verdict: Verdict, features: Features | None) -> dict[str, Any] | None:
+        if features is None:
+            return rewarded(score(verdict, None, None, preset), verifiable=True)
         # No structure redeems a cheat.
         verifiable = section.verifiable or verdict.status is Status.CHEAT
-        features = extract(source, entry=task.name)
-        told = {**features.values, "extended": features.extended, "missing": list(features.missing)}
-        reward = score(verdict, features, ranker, preset)
-        facts = reward_facts(reward, verifiable=verifiable)
-        return Assessment(told, tuple(asdict(hint) for hint in hints(features)), facts)
+        return rewarded(score(verdict, features, ranker, preset), verifiable=verifiable)
 
-    return assess
+    return assess_by(worth)
 
 
-def reward_facts(reward: Reward | None, *, verifiable: bool) -> dict[str, Any] | None:
-    """A reward as it is stored.
+def rewarded(reward: Reward | None, *, verifiable: bool) -> dict[str, Any] | None:
+    """A reward as it is stored, with what R_ver was made of.
 
     Args:
         reward: `None` for a candidate that leaves its group.
         verifiable: Whether R_ver counts.
     """
-    if reward is None:
+    facts = reward_facts(reward)
+    if reward is None or facts is None:
         return None
     parts = reward.verifiable
     return {
+        **facts,
         "total": (parts.value if verifiable else 0.0) + reward.structural,
-        "verifiable": parts.value,
-        "structural": reward.structural,
         "score": reward.score,
         "outcome": parts.outcome,
         "speedup": parts.speedup,
         "baseline": parts.baseline,
         "clipped": parts.clipped,
         "cv": parts.cv,
-        "preset": reward.preset,
-        "flags": list(reward.flags),
     }

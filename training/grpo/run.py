@@ -161,7 +161,11 @@ def _verifier(config: GrpoConfig) -> CandidateVerifier:
     wanted = config.verify
     fewest = min(TIMING.fewest_contents, wanted.contents)
     timing = replace(TIMING, samples=wanted.samples, contents=wanted.contents, fewest_contents=fewest)
-    numbers = VerifierConfig(seed=wanted.seed, also_emulate=wanted.emulate, timing=timing)
+    spared = wanted.spared_processors if config.rollout.engine == "vllm" else 0
+    jobs = max(1, len(os.sched_getaffinity(0)) - spared)
+    numbers = VerifierConfig(
+        seed=wanted.seed, also_emulate=wanted.emulate, timing=timing, compile_jobs=jobs, run_jobs=jobs
+    )
     return Verifier(numbers, gpu=None) if wanted.backend == "emulator" else Verifier(numbers)
 
 
@@ -182,10 +186,10 @@ def _deps(
     meter: StepMeter,
     turns: GpuTurns | None,
 ) -> Deps:
-    from cudaperf_agent.policies.feedback import build_feedback
     from cudaperf_agent.policies.model_spec import small_model
     from cudaperf_agent.policies.parse_answer import parse_answer
     from cudaperf_agent.policies.prompts import PromptConfig, build_messages
+    from graph.assessing import write_feedback
     from training.grpo.judging import MeteredPolicy, SharedVerifier
     from training.grpo.rewards import make_assess
 
@@ -201,7 +205,7 @@ def _deps(
         build_messages=partial(build_messages, config=PromptConfig.compact() if compact else PromptConfig()),
         parse_answer=parse_answer,
         assess=make_assess(config.reward),
-        write_feedback=lambda verdict, seen: build_feedback(verdict, features=seen.features, hints=seen.hints),
+        write_feedback=write_feedback,
     )
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from cudaperf_agent.cuda.verdict import Verdict
 from cudaperf_agent.errors import CudaPerfError
-from cudaperf_agent.policies.feedback import build_feedback
 from training.sft.augment import SEEN, written_anew
 from training.sft.faults import with_a_fault
 from training.sft.likeness import evaluation_sets
@@ -42,13 +41,10 @@ def draw_written(seed: int, families: float) -> Written | None:
 
 def feedback_on(source: str, entry: str, verdict: Verdict) -> str:
     """The words that the graph would give on this candidate."""
-    from dataclasses import asdict
-
     from cudaperf_agent.features.extract import extract
-    from cudaperf_agent.features.hints import hints
+    from graph.assessing import looks_of, write_feedback
 
-    features = extract(source, entry=entry)
-    return build_feedback(verdict, features=features.values, hints=[asdict(h) for h in hints(features)])
+    return write_feedback(verdict, looks_of(extract(source, entry=entry)))
 
 
 async def verify_attempts(

@@ -51,6 +51,7 @@ class Trained:
         steps, seconds, tokens: Of training; tokens without padding.
         loss: Mean of the last ten steps.
         finished: Whether it reached the end of its schedule; else its time was over, or it was told to stop.
+        interrupted: Whether it was told to stop.
     """
 
     adapter: Path
@@ -59,6 +60,7 @@ class Trained:
     tokens: int
     loss: float
     finished: bool
+    interrupted: bool
 
 
 def load_rows(config: SftConfig, out: Path, say: Callable[[str], None]) -> list[Row]:
@@ -192,15 +194,21 @@ def train(
     )
     # It prints to stdout, which is for data.
     trainer.remove_callback(PrinterCallback)
-    narrator.listen()
     # Autocast gives the adapter its inputs as it wants them; without this peft would copy each to fp32 first.
-    with disable_input_dtype_casting(trainer.model, config.precision == "bf16"):
+    with narrator.listening(), disable_input_dtype_casting(trainer.model, config.precision == "bf16"):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     steps = int(trainer.state.global_step)
     seen = sum(len(encoded[i].ids) for i in order[: steps * settings.batch * settings.accumulate])
     losses = [float(line["loss"]) for line in trainer.state.log_history if "loss" in line][-10:]
+    finished = steps >= planned.steps
     ended = Trained(
-        out / ADAPTER, steps, progress.elapsed, seen, sum(losses) / max(1, len(losses)), steps >= planned.steps
+        adapter=out / ADAPTER,
+        steps=steps,
+        seconds=progress.elapsed,
+        tokens=seen,
+        loss=sum(losses) / max(1, len(losses)),
+        finished=finished,
+        interrupted=narrator.asked_to_stop and not finished,
     )
     from training.sft.adapters import save_adapter
 

@@ -9,7 +9,8 @@ import json
 import math
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,37 @@ class WarmStartTrainer(SFTTrainer):  # type: ignore[misc]  # trl is not typed
 
 
 class Narrator(TrainerCallback):  # type: ignore[misc]  # transformers is not typed here
-    """Writes a JSON line a step, ends the run when its time is up or on SIGTERM, and keeps the clock for resuming."""
+    """Writes a JSON line a step, ends the run when its time is up or on a signal, and keeps the clock for resuming.
+
+    Attributes:
+        asked_to_stop: Whether a signal came.
+    """
 
     def __init__(self, path: Path, progress: Progress, settings: OptimiserSettings, say: Callable[[str], None]) -> None:
         self._path, self._progress, self._settings, self._say = path, progress, settings, say
         self._tokens = 0
-        self._asked_to_stop = False
+        self.asked_to_stop = False
 
-    def listen(self) -> None:
-        """From now on SIGTERM ends the run after the step at work."""
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Meanwhile SIGTERM or Ctrl-C ends the run after the step at work, and a second one at once."""
 
         def stop(*_: Any) -> None:
-            self._asked_to_stop = True
+            if self.asked_to_stop:
+                raise KeyboardInterrupt
+            self.asked_to_stop = True
+            self._say("interrupted: waiting for the step at work (once more to stop at once)")
 
-        signal.signal(signal.SIGTERM, stop)
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number, handler in before.items():
+            # In a script's background job Ctrl-C is not for this process.
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, stop)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Time counts from here."""
@@ -126,7 +144,7 @@ class Narrator(TrainerCallback):  # type: ignore[misc]  # transformers is not ty
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Whether to go on."""
         over = self._settings.seconds is not None and self._progress.elapsed >= self._settings.seconds
-        if over or self._asked_to_stop:
+        if over or self.asked_to_stop:
             control.should_training_stop = control.should_save = control.should_log = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.accesses import Access
 from cudaperf_agent.codegen.rules.pivot import min_plus, split_at_pivot
+from cudaperf_agent.codegen.rules.running import running_best
 from cudaperf_agent.codegen.rules.scan import scan
 from cudaperf_agent.codegen.rules.wavefront import wavefront
 from cudaperf_agent.codegen.steps import Nest, Step
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 def first_rule(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:
     """Rules that are tried before the host runs the loop; ``[]`` where none applies."""
-    return min_plus(planner, loop, nest, context) or scan(planner, loop, nest, shared, context)
+    return (
+        min_plus(planner, loop, nest, context)
+        or scan(planner, loop, nest, shared, context)
+        or running_best(planner, loop, nest, shared, context)
+    )
 
 
 def last_rule(planner: Planner, nest: Nest, accesses: Sequence[Access], context: Context) -> list[Step]:

@@ -25,28 +25,20 @@ from typing import TYPE_CHECKING
 
 from cudaperf_agent.codegen.accesses import Access, bare, update_of
 from cudaperf_agent.codegen.dependence import carried
-from cudaperf_agent.codegen.printer import INDENT, spelled
+from cudaperf_agent.codegen.fold import SUM
+from cudaperf_agent.codegen.rules.chunks import chunked
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.codegen.steps import (
     Declined,
-    HostStatement,
     Level,
     Nest,
-    Parallel,
-    ScalarWork,
-    ScanSums,
     Step,
-    Symbol,
 )
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import TypeKind
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.emit import Emitter
     from cudaperf_agent.codegen.plan import Context, Planner
-
-MAX_CHUNKS = 65536
-MIN_CHUNK = 16
 
 
 def scan(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:
@@ -67,7 +59,7 @@ def scan(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: 
         )
     outer = Nest((Level(replace(loop, body=())),), loop.body)
     accesses = planner.accesses(outer, context)
-    if not _additions_first(loop.body, accesses):
+    if not loads_first(loop.body, accesses):
         return []
     grown = _compacted(loop.body, total)
     kept = [a for a in accesses if a.root not in grown or not a.write]
@@ -76,17 +68,12 @@ def scan(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: 
     found = carried(kept, outer.variables)[loop.variable]
     if found.order or found.updates:
         return []
-    return _steps(planner, loop, total, frozenset(a.root for a in accesses if a.write))
+    return chunked(planner, loop, total, SUM, frozenset(a.root for a in accesses if a.write))
 
 
 def _total(body: tuple[ir.Stmt, ...], name: str) -> ir.Ref | None:
     """The running sum, if all that changes it are additions that do not depend on it."""
-    tainted = {name}
-    while True:
-        more = _spread(body, tainted, name)
-        if more <= tainted:
-            break
-        tainted |= more
+    tainted = tainted_by(body, name)
     place: ir.Ref | None = None
     for node in ir.walk(*body):
         if isinstance(node, ir.Assign) and isinstance(node.target, ir.Ref) and node.target.name == name:
@@ -107,6 +94,16 @@ def _total(body: tuple[ir.Stmt, ...], name: str) -> ir.Ref | None:
         if isinstance(node, ir.Break | ir.Continue | ir.Return | ir.Evaluate):
             return None
     return place
+
+
+def tainted_by(body: tuple[ir.Stmt, ...], name: str) -> set[str]:
+    """Scalars whose value in an iteration depends on a variable, itself included."""
+    tainted = {name}
+    while True:
+        more = _spread(body, tainted, name)
+        if more <= tainted:
+            return tainted
+        tainted |= more
 
 
 def _spread(body: tuple[ir.Stmt, ...], tainted: set[str], name: str) -> set[str]:
@@ -136,7 +133,7 @@ def _update_line(body: tuple[ir.Stmt, ...], name: str) -> int:
     return next((n.line for n in ir.walk(*body) if isinstance(n, ir.Assign) and _assigns(n, name)), 0)
 
 
-def _additions_first(body: tuple[ir.Stmt, ...], accesses: Sequence[Access]) -> bool:
+def loads_first(body: tuple[ir.Stmt, ...], accesses: Sequence[Access]) -> bool:
     """Whether what the additions load is loaded before the iteration stores to the same buffer."""
     stored = {a.root for a in accesses if a.write}
     loops = any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill) for n in ir.walk(*body))
@@ -191,123 +188,3 @@ def _blocks(body: tuple[ir.Stmt, ...]) -> list[tuple[ir.Stmt, ...]]:
         elif isinstance(node, ir.For | ir.While):
             blocks.append(node.body)
     return blocks
-
-
-def _steps(planner: Planner, loop: ir.For, total: ir.Ref, stored: frozenset[str]) -> list[Step]:
-    wide = ir.LONG_LONG
-
-    def op(left: ir.Expr, sign: str, right: ir.Expr) -> ir.Expr:
-        return ir.Binary(sign, left, right, wide)
-
-    def number(value: int) -> ir.Expr:
-        return ir.Const(value, wide)
-
-    count = planner.new_host_scalar("count", wide)
-    length = planner.new_host_scalar("chunk_length", wide)
-    chunks = planner.new_host_scalar("chunks", wide)
-    start, bound = ir.Cast(loop.start, wide), ir.Cast(loop.bound, wide)
-    trips = op(bound, "-", start) if loop.relation == "<" else op(op(bound, "-", start), "+", number(1))
-    even = op(op(count, "+", number(MAX_CHUNKS - 1)), "/", number(MAX_CHUNKS))
-    longest = ir.Select(ir.Binary(">", even, number(MIN_CHUNK), ir.INT), even, number(MIN_CHUNK), wide)
-    needed = op(op(op(count, "+", length), "-", number(1)), "/", length)
-    some = ir.Select(ir.Binary(">", count, number(0), ir.INT), needed, number(0), wide)
-    sums = planner.new_buffer("chunk_sums", total.type)
-    chunk = planner.new_host_scalar("chunk", wide)
-    here = planner.new_host_scalar(f"{total.name}_here", total.type)
-    first = op(start, "+", op(chunk, "*", length))
-    last = op(first, "+", length)
-    end = op(start, "+", count)
-    inner = ir.For(
-        loop.variable, loop.type, True, ir.Cast(first, loop.type), "<",
-        ir.Select(ir.Binary("<", last, end, ir.INT), last, end, wide), 1, (), loop.line,
-    )  # fmt: skip
-    body = tuple(_renamed(s, total.name, here.name) for s in loop.body)
-    quiet = tuple(_without_stores(body))
-    place = ir.Load(sums, (chunk,), total.type, loop.line)
-    after = ir.Load(sums, (chunks,), total.type, loop.line)
-    level = Level(ir.For(chunk.name, wide, True, number(0), "<", chunks, 1, (), loop.line))
-    old = ir.Ref(total.name, total.type, loop.line)
-    summing = (
-        ir.Declare(here.name, total.type, ir.Const(0, total.type), line=loop.line),
-        replace(inner, body=quiet),
-        ir.Assign(place, "=", ir.Ref(here.name, total.type), loop.line),
-    )
-    running = (
-        ir.Declare(here.name, total.type, ir.Binary("+", old, place, total.type), line=loop.line),
-        replace(inner, body=body),
-    )
-    return [
-        HostStatement(ir.Declare(count.name, wide, trips, line=loop.line)),
-        HostStatement(ir.Declare(length.name, wide, longest, line=loop.line)),
-        HostStatement(ir.Declare(chunks.name, wide, some, line=loop.line)),
-        HostStatement(ir.Allocate(sums, total.type, op(chunks, "+", number(1)), line=loop.line)),
-        Parallel(Nest((level,), summing), (chunk.name,), frozenset(), frozenset({sums})),
-        ScanSums(sums, total.type, chunks),
-        Parallel(Nest((level,), running), (chunk.name,), frozenset(), stored),
-        ScalarWork((ir.Assign(old, "=", ir.Binary("+", old, after, total.type), loop.line),)),
-    ]
-
-
-def _renamed(statement: ir.Stmt, old: str, new: str) -> ir.Stmt:
-    def put(node: ir.Node) -> ir.Node:
-        return replace(node, name=new) if isinstance(node, ir.Ref) and node.name == old else node
-
-    result: ir.Stmt = ir.rewrite(statement, put)
-    return result
-
-
-def _without_stores(body: Sequence[ir.Stmt]) -> list[ir.Stmt]:
-    kept: list[ir.Stmt] = []
-    for statement in body:
-        if isinstance(statement, ir.Assign) and isinstance(ir.root(statement.target), ir.Load):
-            continue
-        if isinstance(statement, ir.Copy | ir.Fill):
-            continue
-        if isinstance(statement, ir.If):
-            then, other = _without_stores(statement.then), _without_stores(statement.otherwise)
-            if then or other:
-                kept.append(replace(statement, then=tuple(then), otherwise=tuple(other)))
-        elif isinstance(statement, ir.For | ir.While):
-            kept.append(replace(statement, body=tuple(_without_stores(statement.body))))
-        else:
-            kept.append(statement)
-    return kept
-
-
-def emit_scan_sums(emitter: Emitter, step: ScanSums, depth: int) -> list[str]:
-    """One block turns chunk sums into the sums of all chunks before; the grand total follows the last."""
-    kind = spelled(step.type)
-    name = emitter.kernel_name("scan_sums")
-    emitter.kernels.append(
-        f"""// Exclusive sums of `count` values in place, by one block of 256 threads; the total goes to sums[count].
-static __global__ void {name}({kind} *sums, long long count)
-{{
-    __shared__ {kind} parts[256];
-    const long long each = (count + 255) / 256;
-    const long long first = threadIdx.x * each;
-    const long long last = first + each < count ? first + each : count;
-    {kind} mine = 0;
-    for (long long at = first; at < last; at++)
-        mine += sums[at];
-    parts[threadIdx.x] = mine;
-    __syncthreads();
-    for (int reach = 1; reach < 256; reach *= 2) {{
-        const {kind} before = (int)threadIdx.x >= reach ? parts[threadIdx.x - reach] : ({kind})0;
-        __syncthreads();
-        parts[threadIdx.x] += before;
-        __syncthreads();
-    }}
-    {kind} running = threadIdx.x > 0 ? parts[threadIdx.x - 1] : ({kind})0;
-    for (long long at = first; at < last; at++) {{
-        const {kind} value = sums[at];
-        sums[at] = running;
-        running += value;
-    }}
-    if (threadIdx.x == 255)
-        sums[count] = parts[255];
-}}"""
-    )
-    return [f"{INDENT * depth}{name}<<<1, 256, 0, stream>>>({step.sums}, {step.count.name});"]
-
-
-__all__ = ["Symbol", "emit_scan_sums", "scan"]

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .modes import OperatorMode
 
 SIGMAS = 8.0
 """Deviations that a right sum may be off by: of a million sums none is expected further off."""
@@ -93,7 +94,7 @@ _WITH_ADDEND: dict[Any, Callable[..., torch.Tensor]] = {
 }
 
 
-class AnyOrder(TorchDispatchMode):  # type: ignore[misc]
+class AnyOrder(OperatorMode):
     """While it is on, sums of doubles are off by as much as sums of floats may be, up or down at random.
 
     Args:

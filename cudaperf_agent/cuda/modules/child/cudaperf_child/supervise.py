@@ -16,6 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from .candidate import Run  # all that every run needs is imported before the first fork
 from .wire import read_json, write_json
 
 _POLL_SECONDS = 0.005
@@ -98,8 +101,6 @@ class Supervisor:
             heard = os.open(work / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(heard, 1)
             os.dup2(heard, 2)
-            from .candidate import Run
-
             Run(work).all()
             code = 0
         except BaseException as error:
@@ -158,9 +159,5 @@ def _read(path: Path, last: int | None = None) -> bytes:
 
 def main(folder: Path) -> None:
     """Answer the request of a folder."""
-    import torch
-
-    from . import candidate  # noqa: F401 - all that every run needs is imported before the first fork
-
     torch.set_num_threads(1)
     Supervisor(folder).all()

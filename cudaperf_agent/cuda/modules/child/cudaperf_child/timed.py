@@ -18,9 +18,10 @@ import torch
 
 from .candidate import Run
 from .contents import generator, inputs_of, state_of
+from .expect import widened_inputs
 from .real import RealDevice
-from .reference import Module, accepts, widened_inputs
 from .summation import AnyOrder
+from .user_module import Module, accepts
 from .wire import NAMES, Reader, Writer, decode, nested, read_json, write_json
 
 

@@ -1,0 +1,48 @@
+"""Judges a candidate that the user wrote, and makes an earlier verdict again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cudaperf_agent.cli import parts
+from cudaperf_agent.cli.source import Source, read_task
+
+if TYPE_CHECKING:
+    from cudaperf_agent.cuda.replay import Replay
+    from cudaperf_agent.cuda.verdict import Verdict
+    from cudaperf_agent.settings_model import Settings
+
+
+async def verify_async(source: Source, candidate: str, settings: Settings) -> Verdict:
+    """Judge a candidate by the visible and the hidden cases, and time it where there is a GPU."""
+    from cudaperf_agent.codegen.dropin import candidate_of
+
+    task = read_task(source)
+    verifier = parts.make_verifier(settings.translate.seed, trust=settings.verify.trust)
+    try:
+        task = await parts.prepared(task, verifier)
+        candidate = candidate if task.module else candidate_of(task, candidate)
+        verdict = await verifier.test(task, candidate)
+        if verdict.correct:
+            verdict = await verifier.test(task, candidate, hidden=True)
+        return await verifier.measure(task, candidate, verdict) if verdict.correct else verdict
+    finally:
+        await verifier.aclose()
+
+
+async def replay_async(source: Source, candidate: str, record: Mapping[str, Any]) -> Replay:
+    """Make a verdict again, with the inputs that it was made with.
+
+    Raises:
+        UsageError: It is about another candidate or another task.
+    """
+    from cudaperf_agent.codegen.dropin import candidate_of
+    from cudaperf_agent.cuda.replay import replay
+
+    verifier = parts.make_verifier(0)
+    try:
+        task = await parts.prepared(read_task(source), verifier)
+    finally:
+        await verifier.aclose()
+    return await replay(record, task, candidate if task.module else candidate_of(task, candidate))
