@@ -77,7 +77,7 @@ if [ -s "$out/serve.stdout" ]; then
       export CUDAPERF_ENDPOINT__MAX_TOKENS="${MAX_TOKENS:-700}"
       {
         echo "$ cudaperf translate examples/saxpy.c --policy openai --turns 5"
-        timeout 150 "$python" -m cudaperf_agent.cli.main translate "$root/examples/saxpy.c" --policy openai --turns 5 \
+        timeout "${TRANSLATE_SECONDS:-150}" "$python" -m cudaperf_agent.cli.main translate "$root/examples/saxpy.c" --policy openai --turns 5 \
           --display plain --out "$work/$tag-out" 2>&1
         echo "exit code $?"
         echo "$ cudaperf show latest"
