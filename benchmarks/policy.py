@@ -33,6 +33,8 @@ from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.vllm import VllmConfig
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
+from graph.batching import BatchingPolicy, BatchPolicy
+from training.sft.evaluate import CAPTURES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "c"
 FAILED = Verdict(
@@ -79,9 +81,7 @@ async def measure(policy: Policy, tasks: Sequence[Task], concurrent: int, turns:
     drawn = Drawn()
     begun = time.perf_counter()
     runs = (trajectory(policy, tasks[i % len(tasks)], i, turns, compact, drawn) for i in range(concurrent))
-    if hasattr(policy, "propose_batch"):
-        from graph.batching import BatchingPolicy
-
+    if isinstance(policy, BatchPolicy):
         front = BatchingPolicy(policy, seconds=0.02, size=concurrent)
         runs = (trajectory(front, tasks[i % len(tasks)], i, turns, compact, drawn) for i in range(concurrent))
     await asyncio.gather(*runs)
@@ -110,7 +110,16 @@ async def main(args: argparse.Namespace) -> None:
     config = PolicyConfig(
         endpoint if args.url else None,
         LocalConfig(sampling=sampling, device=args.device, batch=max(args.at)),
-        VllmConfig(dtype=args.dtype, eager=args.eager, sampling=sampling, max_sequences=max(256, *args.at)),
+        # The numbers of `training.grpo.config` where they matter: an engine of the same ones starts from its cache.
+        VllmConfig(
+            lora_rank=32,
+            dtype=args.dtype,
+            max_model_len=4096,
+            max_sequences=max(256, *args.at),
+            eager=args.eager,
+            capture_sizes=CAPTURES,
+            sampling=sampling,
+        ),
     )
     choice = await choose_policy(args.policy, config)
     begun = time.perf_counter()

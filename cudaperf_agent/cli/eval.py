@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cudaperf_agent.cli.eval_time import can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
 from cudaperf_agent.errors import UsageError
@@ -29,6 +29,19 @@ HtmlOption = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write one page that needs no network.")
 ]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown.")]
+
+TurnsOption = Annotated[
+    int | None,
+    typer.Option("--turns", metavar="N", help="As with so many turns only; where the search was not timed."),
+]
+
+
+class Backend(StrEnum):
+    """Where candidates are tested."""
+
+    AUTO = "auto"
+    EMULATOR = "emulator"
+
 
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
@@ -63,13 +76,17 @@ def run(
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
     ] = None,
+    backend: Annotated[
+        Backend,
+        typer.Option(help="Where candidates are tested: `emulator` also where there is a GPU; see `eval time`."),
+    ] = Backend.AUTO,
     as_json: JsonFlag = False,
 ) -> int:
     """Run a policy on every task of a suite, and keep everything in the store.
 
     The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
     """
-    with _can_go_on():
+    with can_go_on():
         from cudaperf_agent.settings import load_settings
         from training.evaluation.plan import Settings
 
@@ -85,7 +102,7 @@ def run(
             limit=limit,
         )
         label = out or _default_name(wanted)
-        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget)
+        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend)
         again = "the same command goes on"
         if not progress.complete:
             say(f"{progress.done} of {progress.of} tasks are done; {again}")
@@ -99,6 +116,9 @@ def run(
         return 0
 
 
+app.command(name="time")(time_)
+
+
 @app.command()
 def report(
     evaluations: Annotated[
@@ -107,11 +127,12 @@ def report(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
     from training.evaluation.sections import document
 
-    found = [_evaluation(name) for name in evaluations]
+    found = [_cut(_evaluation(name), turns) for name in evaluations]
     if as_json:
         if len(found) > 1:
             raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
@@ -128,16 +149,23 @@ def compare(
     as_json: JsonFlag = False,
     html: HtmlOption = None,
     markdown: MarkdownOption = None,
+    turns: TurnsOption = None,
 ) -> int:
     """Tell how A differs from B on the tasks they have in common, pair by pair, with 95 % intervals."""
     from training.evaluation.compare import compare as compare_two
     from training.evaluation.compare import comparison_document
 
-    found = compare_two(_evaluation(first), _evaluation(second))
+    found = compare_two(_cut(_evaluation(first), turns), _cut(_evaluation(second), turns))
     if as_json:
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
     return 0
+
+
+def _cut(evaluation: Evaluation, turns: int | None) -> Evaluation:
+    from training.evaluation.cut import cut
+
+    return evaluation if turns is None else cut(evaluation, turns)
 
 
 def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_terminal: bool) -> None:
@@ -171,6 +199,7 @@ def _evaluation(name: str) -> Evaluation:
     from cudaperf_agent.settings import load_settings
     from training.evaluation.collect import collect
     from training.evaluation.facts import Evaluation
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans
 
     if name.endswith(".json"):
@@ -181,16 +210,13 @@ def _evaluation(name: str) -> Evaluation:
                 f"it holds no evaluation: {error}", where=name, hint="cudaperf eval report NAME --json > FILE.json"
             ) from None
     plans = Plans()
-    plan = plans.load(name)
-    if plan is None:
-        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
-        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    plan = plan_of(name, plans)
     with open_store(load_settings().settings) as store:
-        return collect(store, plan)
+        return collect(store, plan, KernelTimes.load(plans.folder))
 
 
 def _run(
-    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None
+    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None, backend: Backend
 ) -> tuple[Progress, Evaluation]:
     from langgraph.runtime import RunControl
 
@@ -208,27 +234,14 @@ def _run(
         say("interrupted: waiting for the steps at work (once more to stop at once)")
         control.request_drain()
 
-    result = loop.run(_run_async(settings, wanted, label, config, control), on_interrupt=on_interrupt)
+    result = loop.run(_run_async(settings, wanted, label, config, control, backend), on_interrupt=on_interrupt)
     if control.drain_requested:
         raise KeyboardInterrupt
     return result
 
 
-@contextmanager
-def _can_go_on() -> Iterator[None]:
-    """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
-    from cudaperf_agent.cli.outcome import RunEnded
-    from cudaperf_agent.cli.signals import termination_interrupts
-
-    try:
-        with termination_interrupts():
-            yield
-    except KeyboardInterrupt:
-        raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
-
-
 async def _run_async(
-    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl
+    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl, where: Backend
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
@@ -236,12 +249,14 @@ async def _run_async(
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
+    from training.evaluation.kernel_times import KernelTimes
     from training.evaluation.plan import Plans, check_same, new_plan
     from training.evaluation.suites.find import find_suite
 
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
-    async with run_parts(settings, wanted.policy, wanted.turns, 0, say) as parts:
+    on_emulator = where is Backend.EMULATOR
+    async with run_parts(settings, wanted.policy, wanted.turns, 0, say, emulator=on_emulator) as parts:
         parts.check()
         plans = Plans()
         backend = parts.deps.verifier.backend
@@ -270,7 +285,7 @@ async def _run_async(
             say=say,
             control=control,
         )
-        return progress, await asyncio.to_thread(collect, parts.deps.store, plan)
+        return progress, await asyncio.to_thread(collect, parts.deps.store, plan, KernelTimes.load(plans.folder))
 
 
 def _notes(wanted: Settings) -> tuple[str, ...]:

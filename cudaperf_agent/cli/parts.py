@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cudaperf_agent.settings_model import EndpointSettings, PromptSettings, Settings
 
 if TYPE_CHECKING:
+    from cudaperf_agent.cuda.verdict import Trust
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.base import Policy
@@ -39,7 +40,14 @@ class Parts:
 
 @asynccontextmanager
 async def run_parts(
-    settings: Settings, policy_name: str, turns: int, seed: int, say: Callable[[str], None], *, module: bool = False
+    settings: Settings,
+    policy_name: str,
+    turns: int,
+    seed: int,
+    say: Callable[[str], None],
+    *,
+    module: bool = False,
+    emulator: bool = False,
 ) -> AsyncIterator[Parts]:
     """Make the parts, and close them.
 
@@ -50,10 +58,11 @@ async def run_parts(
         seed: Of the test inputs.
         say: Called with sentences for the user about the choice of the policy.
         module: Whether a PyTorch module is translated.
+        emulator: Whether candidates are tested on the emulator also where there is a GPU.
     """
     from cudaperf_agent.policies.auto import choose_policy
 
-    verifier = make_verifier(seed)
+    verifier = make_verifier(seed, emulator=True) if emulator else make_verifier(seed)
     try:
         choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:
@@ -76,11 +85,11 @@ def open_store(settings: Settings) -> Store:
     return Store(settings.database_url)
 
 
-def make_verifier(seed: int) -> Verifier:
-    """On the GPU where there is one, else on the emulator."""
+def make_verifier(seed: int, *, emulator: bool = False, trust: Trust = "suspicious") -> Verifier:
+    """On the GPU where there is one, else (or where it is asked for) on the emulator."""
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 
-    return Verifier(VerifierConfig(seed=seed))
+    return Verifier(VerifierConfig(seed=seed, trust=trust), gpu=None if emulator else "auto")
 
 
 def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:

@@ -11,6 +11,7 @@ from cudaperf_agent.codegen.dropin import make_dropin
 from cudaperf_agent.cuda import emulator
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import call_native
+from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.oracle import Oracle
@@ -26,9 +27,15 @@ class Trouble:
 
 
 async def check(
-    task: Task, source: str, cases: Sequence[Case], folder: Path, *, oracle: Oracle, order: emulator.Order = "forward"
+    task: Task,
+    source: str,
+    cases: Sequence[Case],
+    folder: Path,
+    *,
+    oracle: Oracle,
+    orders: Sequence[emulator.Order] = ("forward",),
 ) -> Trouble:
-    """Build a device-form source in check mode, in an existing folder, and run it on cases."""
+    """Build a device-form source in check mode, in an existing folder, and run it on cases in each order of threads."""
     dropin = make_dropin(task, source)
     assert dropin is not None
     head = dropin.host_c or f"{task.type_declarations}\n{entry_prototype(task)};\n"
@@ -40,14 +47,26 @@ async def check(
     )
     if built.library is None:
         return Trouble(f"not built: {built.unsupported} {[d.message for d in built.diagnostics][:3]}")
+    expected = await oracle.expected(cases)
+    widest = 0
+    for order in orders:
+        trouble = await _run(task, built.library, cases, expected, order)
+        widest = max(widest, trouble.widest)
+        if trouble.text:
+            return Trouble(f"{order}: {trouble.text}", widest)
+    return Trouble("", widest)
+
+
+async def _run(
+    task: Task, library: Path, cases: Sequence[Case], expected: Sequence[Expected], order: emulator.Order
+) -> Trouble:
     run = await call_native(
-        built.library,
+        library,
         [native_arguments(task, case) for case in cases],
         preload=[emulator.runtime_library("check")],
         env=emulator.environment(order),
         limits=Limits(seconds=120),
     )
-    expected = await oracle.expected(cases)
     widest = 0
     for case, want, outcome in zip(cases, expected, run.outcomes, strict=False):
         report = emulator.parse_report(outcome.report)

@@ -35,7 +35,7 @@ class Verifier(ToldVerifier):
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(parts, "make_verifier", lambda seed: Verifier(gpu=True))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, emulator=False: Verifier(gpu=not emulator))
 
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["eval", *map(str, arguments)])
@@ -230,3 +230,33 @@ def test_the_results_in_the_documentation_are_those_of_the_stored_facts(cli: Run
     assert cli("report", *files, "--markdown", made)[0] == 0
     command = "cudaperf eval report benchmarks/results/*.json --markdown docs/results.md"
     assert made.read_text() == (root / "docs" / "results.md").read_text(), command
+
+
+def test_a_search_on_the_emulator_is_timed_on_the_device_after(
+    cli: Run, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = script(tmp_path, answer("wrong", number=1), answer("correct", number=2), answer("correct", number=3))
+    options = ("--suite", suite, "--policy", good, "--n", 2, "--turns", 3, "--seeds", 1, "--out", "e")
+    code, out, err = cli("run", *options, "--backend", "emulator")
+    assert code == 0, err
+    assert "Nothing was timed" in out
+    code, _, err = cli("time", "e")
+    assert (code, "no GPU to time on" in err) == (3, True)
+    monkeypatch.setattr("cudaperf_agent.cuda.verifier.Verifier", lambda config: Verifier(gpu=True))
+    code, _, err = cli("time", "e", "--samples", 9)
+    assert (code, "[1/1] one/saxpy" in err) == (0, True)
+    assert "12.5×" in cli("report", "e")[1]
+    # The search had ended at the second turn; with one there is nothing.
+    code, out, _ = cli("report", "e", "--turns", 1, "--json")
+    (task,) = json.loads(out)["evaluation"]["tasks"]
+    assert [(o["correct"], len(o["turns"])) for o in task["outcomes"]] == [(False, 1)] * 2
+    assert cli("time", "nothing")[0] == 2
+
+
+def test_what_was_timed_while_it_searched_is_not_timed_again(cli: Run, suite: Path, tmp_path: Path) -> None:
+    good = script(tmp_path, answer("correct", number=1))
+    assert cli("run", "--suite", suite, "--policy", good, "--n", 1, "--turns", 1, "--seeds", 1, "--out", "e")[0] == 0
+    code, _, err = cli("time", "e")
+    assert (code, "timed on a GPU already" in err) == (2, True)
+    code, _, err = cli("report", "e", "--turns", 2)
+    assert (code, "has 1 turns, not 2" in err) == (2, True)

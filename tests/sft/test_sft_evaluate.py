@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.variants import VariantsPolicy
 from cudaperf_agent.store.repository import Store
 from training.sft.adapters import card, write_facts
-from training.sft.evaluate import CANDIDATES, RESULTS, Evaluation, EvaluationConfig
+from training.sft.phases import CANDIDATES, RESULTS, Evaluation, EvaluationConfig
 
 
 class Stand(VariantsPolicy):
@@ -55,6 +56,69 @@ async def test_phases_are_counted_and_every_candidate_kept(tmp_path: Path) -> No
     assert ("five", "axpy_shift", 1, "correct") in kept
     assert ("samples", "activation", 0, "correct") in kept
     assert all(e["source"] for e in lines if e["status"] == "correct")
+
+
+async def test_a_phase_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    config = EvaluationConfig(turns=2, most=1, phase_seconds=0, phases=("five",))
+    verifier = Verifier(gpu=None)
+
+    async def run(policy: Stand) -> Evaluation:
+        with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
+            work = Evaluation(policy, verifier, store, tmp_path, config, time.monotonic() + 250)
+            work.go_on()
+            await work.run(await work.prepare())
+            return work
+
+    try:
+        first = await run(Stand(turns=2))
+        assert {e["phase"] for e in first.kept} == {"five"}
+        lines = (tmp_path / CANDIDATES).read_text().splitlines()
+        # The kill came while the last run was written: its task is done again, the other one is not.
+        (tmp_path / CANDIDATES).write_text("\n".join([*lines[:-1], lines[-1][:40]]))
+        counting = CountingStand(turns=2)
+        again = await run(counting)
+    finally:
+        await verifier.aclose()
+    last = json.loads(lines[-1])["task"]
+    assert counting.asked == {last.partition("/")[0]}
+    assert len(again.kept) == len(lines)
+    assert again.results["splits"] == first.results["splits"]
+
+
+class CountingStand(Stand):
+    """Knows what it was asked for."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__(turns=turns)
+        self.asked: set[str] = set()
+
+    async def propose(self, request: ProposalRequest) -> list[Proposal]:
+        """Remember the task."""
+        self.asked.add(request.task.name)
+        return await super().propose(request)
+
+
+async def test_what_the_time_cut_short_counts_neither_way(tmp_path: Path) -> None:
+    config = EvaluationConfig(turns=2, most=1, phase_seconds=-99, phases=("five",))
+    verifier = Verifier(gpu=None)
+    with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
+        # The run's one second is over before the second turn of the task that needs it.
+        work = Evaluation(SlowStand(turns=2), verifier, store, tmp_path, config, time.monotonic() + 240)
+        entries = await work.prepare()
+        work.until = time.monotonic()
+        await work.run(entries)
+    await verifier.aclose()
+    row = work.results["splits"]["held_out_member"]
+    assert (row["tasks"], row["five"], row["five_of"]) == (1, 0, 0)
+
+
+class SlowStand(Stand):
+    """Takes all the time there is for its first answer, which has no code."""
+
+    async def propose(self, request: ProposalRequest) -> list[Proposal]:
+        """After the run's time."""
+        await asyncio.sleep(1.1)
+        return [Proposal("Sorry.")]
 
 
 async def test_no_phase_begins_after_the_time(tmp_path: Path) -> None:

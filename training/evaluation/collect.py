@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Any
 
@@ -14,16 +14,31 @@ from graph.selection import seconds
 from training.evaluation.baselines import LIMIT, kind_of
 from training.evaluation.drive import HAND, ORIGIN
 from training.evaluation.facts import Evaluation, Outcome, TaskFacts, TurnFacts
+from training.evaluation.kernel_times import KernelTimes
 from training.evaluation.plan import Plan
 
+_TIMED_AFTER = (
+    "Here the search was not timed: a trajectory ended at its first correct kernel. The kernels that passed the hidden "
+    "tests on the emulator were then put to them on {device}, too, and timed there; one that failed counts as failed."
+)
 
-def collect(store: Store, plan: Plan) -> Evaluation:
-    """The facts as far as the evaluation got: a task counts once all its trajectories have ended."""
+
+def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evaluation:
+    """The facts as far as the evaluation got: a task counts once all its trajectories have ended.
+
+    Args:
+        store: Which has its runs.
+        plan: The evaluation.
+        times: What was measured of chosen kernels after the search, if anything was.
+    """
+    if times is None or plan.backend == "gpu":
+        times = KernelTimes()
     known = frozenset(run.id for run in store.list_runs(None, origin=ORIGIN))
     tasks, verdicts = [], []
     for key, entry in plan.tasks.items():
-        found = [_run(store, plan.run_id(key, seed), seed, known) for seed in range(plan.settings.seeds)]
-        hand = _run(store, plan.run_id(key, HAND), 0, known) if entry["hand"] else None
+        digest = entry.get("task", "")
+        found = [_run(store, plan.run_id(key, s), s, known, times, digest) for s in range(plan.settings.seeds)]
+        hand = _run(store, plan.run_id(key, HAND), 0, known, times, digest) if entry["hand"] else None
         whole = all(f is not None and len(f.outcomes) == plan.settings.n for f in found)
         whole = whole and (not entry["hand"] or (hand is not None and len(hand.outcomes) == 1))
         given = entry.get("given") or {}
@@ -34,14 +49,23 @@ def collect(store: Store, plan: Plan) -> Evaluation:
                 key,
                 entry["group"],
                 entry["family"],
-                entry.get("task", ""),
+                digest,
                 entry.get("refused", ""),
                 outcomes,
                 _with_given(hand.outcomes[0], given, HAND) if whole and hand is not None else None,
                 entry["facts"],
+                bool(outcomes) and (digest not in times.tasks or any(f.unmeasured for f in found if f is not None)),
             )
         )
+    reached = plan.backend != "gpu" and any(t.outcomes and not t.unreached for t in tasks)
+    if not reached:
+        tasks = [replace(t, unreached=False) for t in tasks]
     settings = plan.settings
+    device = next((v.device for v in verdicts if v.device), "")
+    notes = plan.notes
+    if reached:
+        device = next((v.device for v in times.verdicts.values() if v.device), device)
+        notes = (*notes, _TIMED_AFTER.format(device=device or "a GPU"))
     return Evaluation(
         name=plan.name,
         suite=settings.suite,
@@ -51,9 +75,9 @@ def collect(store: Store, plan: Plan) -> Evaluation:
         turns=settings.turns,
         seeds=settings.seeds,
         tasks=tuple(tasks),
-        device=next((v.device for v in verdicts if v.device), ""),
+        device=device,
         versions=_versions(verdicts),
-        notes=plan.notes,
+        notes=notes,
     )
 
 
@@ -65,29 +89,52 @@ def _with_given(found: Outcome, given: Mapping[str, Any], name: str = "") -> Out
     return replace(found, given=given[key] is not None and given[key]["status"] == "correct")
 
 
+@dataclass(frozen=True, slots=True)
 class _Run:
-    def __init__(self, outcomes: tuple[Outcome, ...], verdicts: Sequence[Verdict]) -> None:
-        self.outcomes = outcomes
-        self.verdicts = verdicts
+    """A stored run; `unmeasured` says that a correct kernel was not put to the GPU after the search."""
+
+    outcomes: tuple[Outcome, ...]
+    verdicts: Sequence[Verdict]
+    unmeasured: bool
 
 
-def _run(store: Store, run_id: str, seed: int, known: frozenset[str]) -> _Run | None:
+def _run(store: Store, run_id: str, seed: int, known: frozenset[str], times: KernelTimes, task: str) -> _Run | None:
     if run_id not in known:
         return None
     attempts: dict[int, list[StoredAttempt]] = {}
     for attempt in store.attempts(run_id):
         attempts.setdefault(attempt.trajectory, []).append(attempt)
     ended = [t for t in store.trajectories(run_id) if t.status.final or t.status is RunStatus.ERROR]
-    outcomes = tuple(outcome(t, attempts.get(t.number, []), seed) for t in ended)
+    made = {t.number: attempts.get(t.number, []) for t in ended}
+    measured = {t.number: _measured(t, made[t.number], times, task) for t in ended}
+    outcomes = tuple(outcome(t, made[t.number], seed, measured[t.number]) for t in ended)
     verdicts = [v for made in attempts.values() for a in made for v in (a.hidden_verdict, a.verdict) if v is not None]
-    return _Run(outcomes, verdicts)
+    return _Run(outcomes, verdicts, any(o.correct and measured[o.number] is None for o in outcomes))
 
 
-def outcome(trajectory: Trajectory, attempts: Sequence[StoredAttempt], seed: int) -> Outcome:
-    """What a trajectory came to by the rule of evaluation: a best that fails the hidden tests is a failure."""
+def _measured(
+    trajectory: Trajectory, attempts: Sequence[StoredAttempt], times: KernelTimes, task: str
+) -> Verdict | None:
+    chosen = next((a for a in attempts if a.turn == trajectory.first_choice), None)
+    return times.of(task, chosen.source) if chosen is not None and chosen.source else None
+
+
+def outcome(
+    trajectory: Trajectory, attempts: Sequence[StoredAttempt], seed: int, measured: Verdict | None = None
+) -> Outcome:
+    """What a trajectory came to by the rule of evaluation: a best that fails the hidden tests is a failure.
+
+    Args:
+        trajectory: As stored.
+        attempts: Of it.
+        seed: Of the evaluation.
+        measured: What the chosen kernel came to on a GPU after a search without one.
+    """
     by_turn = {a.turn: a for a in attempts}
     chosen = by_turn.get(trajectory.first_choice) if trajectory.first_choice is not None else None
     hidden = chosen.hidden_verdict if chosen is not None else None
+    if measured is not None and hidden is not None and hidden.correct and not hidden.measured:
+        hidden = measured
     correct = hidden is not None and trajectory.best_turn == trajectory.first_choice and hidden.correct
     reason, detail = ("", "") if correct else _reason(trajectory, attempts, hidden)
     timed = hidden if correct and hidden is not None else None

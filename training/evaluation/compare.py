@@ -181,6 +181,8 @@ def _ratio(
 
 
 def _comparable(task: TaskFacts, baseline: str) -> bool:
+    if task.unreached:
+        return False
     correct = [o for o in task.outcomes if o.correct]
     return not correct or any(baseline in o.speedups for o in correct)
 

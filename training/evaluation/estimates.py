@@ -104,6 +104,7 @@ class GroupEstimates:
         main: Baseline of the headline and of the tables that have room for one.
         speeds: By baseline; empty where nothing was timed.
         untimed: Correct trajectories without a time among timed ones (they count as S = 1).
+        unreached: Tasks that a timing after the search did not come to.
         headroom: Closed by the policy: mean over tasks of its correct trajectories.
         budget: Turns against parallel samples.
         by_family: Only where families have several tasks.
@@ -131,6 +132,7 @@ class GroupEstimates:
     main: str = ""
     speeds: tuple[SpeedEstimates, ...] = ()
     untimed: int = 0
+    unreached: int = 0
     headroom: Interval | None = None
     budget: tuple[BudgetRow, ...] = ()
     by_family: tuple[FamilyEstimates, ...] = ()
@@ -184,6 +186,8 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
     counts = [sum(o.correct for o in t.outcomes) for t in tasks]
     speeds = tuple(_speed(b, tasks, config) for b in _baselines(tasks))
     main = speeds[0].baseline if speeds else ""
+    reached = [t for t in tasks if not t.unreached]
+    searched = any(turn.speedups for t in tasks for o in t.outcomes for turn in o.turns)
     hands = [t.hand for t in tasks if t.hand is not None]
     passes = {k: mean(lambda t, k=k: _pass(t, k)) for k in config.ks if k <= each}  # type: ignore[misc]
     return GroupEstimates(
@@ -201,9 +205,10 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
         by_seed=tuple(_seed(s, tasks, main) for s in range(evaluation.seeds)) if evaluation.seeds > 1 else (),
         main=main,
         speeds=speeds,
-        untimed=sum(o.correct and not o.speedups for t in tasks for o in t.outcomes) if speeds else 0,
+        untimed=sum(o.correct and not o.speedups for t in reached for o in t.outcomes) if speeds else 0,
+        unreached=len(tasks) - len(reached),
         headroom=_headroom(tasks, config),
-        budget=budget_rows(tasks, evaluation.turns, main, config.bootstrap),
+        budget=budget_rows(tasks, evaluation.turns, main if searched else "", config.bootstrap),
         by_family=_families(tasks, main) if len(set(families)) < len(tasks) else (),
         failures=dict(Counter(o.reason for t in tasks for o in t.outcomes if not o.correct).most_common()),
         statuses=_statuses(tasks),
@@ -278,6 +283,8 @@ def _comparable(task: TaskFacts, baseline: str) -> bool:
 
     A hand-written baseline exists for some tasks only, whether or not the policy succeeds there.
     """
+    if task.unreached:
+        return False
     if kind_of(baseline) == "hand":
         return task.hand is not None and task.hand.correct
     correct = [o for o in task.outcomes if o.correct]
@@ -314,7 +321,8 @@ def _seed(seed: int, tasks: Sequence[TaskFacts], main: str) -> SeedEstimates:
     passed = sum(sum(o.correct for o in os) / len(os) for os in of_seed) / len(of_seed)
     if not main:
         return SeedEstimates(seed, passed, None)
-    logs = [log_speed_at_k([o.against(main) for o in os], 1) for os in of_seed]
+    of_reached = [[o for o in t.outcomes if o.seed == seed] for t in tasks if not t.unreached]
+    logs = [log_speed_at_k([o.against(main) for o in os], 1) for os in of_reached]
     return SeedEstimates(seed, passed, exp(sum(logs) / len(logs)))
 
 

@@ -84,6 +84,7 @@ class TaskFacts:
         outcomes: By seed and number; empty while the task is not finished.
         hand: The hand-written kernel under the same rules, if there is one.
         facts: What the suite says of it (sizes of a benchmark's own cases and of ours).
+        unreached: Whether the timing that came after the search ended before this task: no speed is told of it.
     """
 
     key: str
@@ -94,6 +95,7 @@ class TaskFacts:
     outcomes: tuple[Outcome, ...] = ()
     hand: Outcome | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    unreached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

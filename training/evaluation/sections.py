@@ -206,6 +206,11 @@ def _speed_section(evaluation: Evaluation, found: GroupEstimates) -> Section:
         text.append(
             f"{found.untimed} correct trajectories have no time (whole programs are not timed): they count as 1."
         )
+    if found.unreached:
+        text.append(
+            f"{found.unreached} of the {found.tasks} tasks were not timed, since the time for that was over: speeds "
+            "are of the others, which were taken in the suite's order, whatever came of them."
+        )
     ks = tuple(found.speeds[0].speed_at)
     ps = tuple(found.speeds[0].fast)
     head = (

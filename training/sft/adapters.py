@@ -118,9 +118,14 @@ def _results(evaluation: dict[str, Any] | None) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for split, row in evaluation.get("splits", {}).items():
-        cells = [_share(row.get(name), row["tasks"]) for name in ("base", "greedy", "first", "five")]
+        cells = [_share(row.get(n), _of(row, n)) for n in ("base", "greedy", "first", "five")]
         lines.append(f"| {split.replace('_', ' ')} | {row['tasks']} | {' | '.join(cells)} |")
     return [*lines, ""]
+
+
+def _of(row: dict[str, int], phase: str) -> int:
+    """Tasks that a phase has results of: all of them, or those that its time allowed."""
+    return row.get(f"{'five' if phase == 'first' else phase}_of", row["tasks"])
 
 
 def _share(count: int | None, of: int) -> str:

@@ -16,11 +16,15 @@ from cudaperf_agent.execution.sandbox import Sandbox
 
 CHILD = Path(__file__).parent / "child"
 TORCH_HINT = 'pip install "cudaperf-agent[torch]" (for a GPU: the torch that fits its driver, see pytorch.org).'
-_BOOTSTRAP = """import sys
+# Nothing of what torch makes when it is imported is ever let go, so there is nothing to collect meanwhile, nor later.
+_BOOTSTRAP = """import gc, sys
 from pathlib import Path
 sys.path[:0] = [{child!r}]
 sys.path += {extra!r}
+gc.disable()
 from cudaperf_child.{part} import main
+gc.freeze()
+gc.enable()
 main(Path({folder!r}))
 """
 

@@ -15,8 +15,10 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_iter, tree_map
+
+from .modes import OperatorMode
 
 _TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyKind
 _CAPABILITY = (9, 0)
@@ -139,7 +141,7 @@ def _plain() -> Iterator[None]:
         yield
 
 
-class _Placement(TorchDispatchMode):  # type: ignore[misc]
+class _Placement(OperatorMode):
     """Results of operators on tensors of the device stay on the device."""
 
     def __init__(self, device: EmulatedDevice, log: dict[str, int]) -> None:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .modes import OperatorMode
 
 # Sizes of blocks that the caching allocator keeps: poisoned and let go, they are what a call gets for its outputs.
 _POISONED = tuple(1 << k for k in range(9, 27))
@@ -76,7 +77,7 @@ class RealDevice:
         return ""
 
 
-class _Log(TorchDispatchMode):  # type: ignore[misc]
+class _Log(OperatorMode):
     def __init__(self, log: dict[str, int]) -> None:
         super().__init__()
         self._log = log

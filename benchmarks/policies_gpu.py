@@ -1,0 +1,218 @@
+"""Several policies of one model on one suite, by one engine: vLLM starts once, adapters are exchanged.
+
+    python benchmarks/policies_gpu.py --out FOLDER warm=shipped both=FOLDER/adapter verifiable=FOLDER/adapter base=none
+        [--suite own-c] [--limit 60] [--n 5] [--turns 5] [--seconds 240] [--engine vllm]
+
+Each policy is an evaluation of its own in the data folder (``CUDAPERF_DATA_DIR``), tested on the emulator with all
+processors; a stopped one is gone on with by the same command. FOLDER/NAME.json has its facts, written again whenever
+ten more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model comes
+last, and with fewer tokens an answer (``--base-tokens``): it never ends one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from langgraph.runtime import RunControl  # noqa: E402
+
+from cudaperf_agent.cli.parts import make_deps, open_store  # noqa: E402
+from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig  # noqa: E402
+from cudaperf_agent.policies.local import LocalConfig, LocalPolicy  # noqa: E402
+from cudaperf_agent.policies.model_spec import chosen_adapter  # noqa: E402
+from cudaperf_agent.policies.sampling import SamplingConfig  # noqa: E402
+from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy  # noqa: E402
+from cudaperf_agent.settings import load_settings  # noqa: E402
+from cudaperf_agent.store.repository import Store  # noqa: E402
+from training.evaluation.ahead import TasksAhead  # noqa: E402
+from training.evaluation.collect import collect  # noqa: E402
+from training.evaluation.drive import DriveConfig, drive  # noqa: E402
+from training.evaluation.estimates import estimate  # noqa: E402
+from training.evaluation.kernel_times import KernelTimes  # noqa: E402
+from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan  # noqa: E402
+from training.evaluation.suites.find import find_suite  # noqa: E402
+from training.sft.evaluate import CAPTURES, SPARED  # noqa: E402
+
+WRITE_EVERY = 10
+"""Finished tasks between two writings of an evaluation's facts."""
+
+Adapters = dict[str, Path | None]
+
+
+def adapters(given: list[str]) -> Adapters:
+    """NAME=FOLDER, NAME=shipped or NAME=none, in the order given; the bare model last."""
+    found: Adapters = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise SystemExit(f"{text}: NAME=FOLDER, NAME=shipped or NAME=none")
+        folder = (
+            None
+            if value == "none"
+            else chosen_adapter("shipped" if value == "shipped" else Path(value), in_the_box=True)
+        )
+        if value != "none" and (folder is None or not (folder / "adapter_config.json").exists()):
+            raise SystemExit(f"{value} is no adapter")
+        found[name] = folder
+    return dict(sorted(found.items(), key=lambda pair: pair[1] is None))
+
+
+def make_policy(args: argparse.Namespace, with_adapters: bool) -> VllmPolicy | LocalPolicy:
+    """The engine, not yet started."""
+    sampling = SamplingConfig(args.temperature, args.top_p, args.max_tokens)
+    if args.engine == "local":
+        return LocalPolicy(LocalConfig(sampling=sampling, batch=args.batch))
+    sizes = tuple(size for size in CAPTURES if size <= args.sequences)
+    return VllmPolicy(
+        VllmConfig(
+            lora_rank=args.rank if with_adapters else 0,
+            dtype=args.dtype,
+            memory_share=args.memory_share,
+            max_model_len=args.context,
+            max_sequences=args.sequences,
+            capture_sizes=sizes,
+            eager=args.eager,
+            sampling=sampling,
+        )
+    )
+
+
+async def evaluate(
+    name: str,
+    adapter: Path | None,
+    policy: Any,
+    verifier: Verifier,
+    ahead: TasksAhead,
+    store: Store,
+    args: argparse.Namespace,
+    until: float,
+) -> bool:
+    """One evaluation, as far as the time allows; whether it is complete."""
+    tokens = args.max_tokens if adapter is not None else args.base_tokens
+    policy.use_adapter(adapter)
+    policy.use_sampling(SamplingConfig(args.temperature, args.top_p, tokens))
+    suite = (await asyncio.to_thread(find_suite, args.suite)).limited(args.limit)
+    settings = Settings(args.suite, f"{args.engine}:{name}", args.n, args.turns, args.seeds, args.limit)
+    plans = Plans()
+    plan = plans.load(name)
+    if plan is None:
+        # Folders of adapters differ from machine to machine; the evaluation's name says which one it was.
+        told = f"{args.engine}:smollm2-135m-instruct" + (f"+{name}" if adapter is not None else "")
+        notes = (*suite.notes, f"Answers of at most {tokens} tokens at temperature {args.temperature:g}.")
+        plan = new_plan(name, settings, suite, told, verifier.backend, notes)
+        plans.save(plan)
+    else:
+        check_same(plan, settings, suite, plan.policy, verifier.backend)
+    began, finished = time.monotonic(), 0
+
+    def told_line(text: str) -> None:
+        nonlocal finished
+        finished += 1
+        say(f"{name} {text}")
+        if finished % WRITE_EVERY == 0:
+            write(args.out, store, plans, plan)
+
+    control = RunControl()
+    # What is at work when the time is over ends its step; its task is gone on with next time.
+    stop = asyncio.get_running_loop().call_later(max(0.0, until - time.monotonic()), control.request_drain)
+    deps = make_deps(policy, verifier, store, load_settings().settings.prompt, small=True)
+    config = DriveConfig(at_once=args.tasks_at_once, at_once_batched=args.tasks_at_once)
+    progress = await drive(
+        suite, plan, plans, deps, prepare=ahead.prepared, config=config, say=told_line, control=control
+    )
+    stop.cancel()
+    say(f"{name}: {progress.done} of {progress.of} tasks in {time.monotonic() - began:.1f} s")
+    write(args.out, store, plans, plan)
+    return progress.complete
+
+
+def write(out: Path, store: Store, plans: Plans, plan: Plan) -> None:
+    """The facts so far, as `cudaperf eval report NAME --json` has them; whole or not at all."""
+    found = collect(store, plan, KernelTimes.load(plans.folder))
+    facts = {
+        "evaluation": found.to_dict(),
+        "estimates": {group: estimate(found, group).to_dict() for group in found.groups},
+    }
+    new = out / f".{plan.name}.new"
+    new.write_text(json.dumps(facts), encoding="utf-8")
+    new.replace(out / f"{plan.name}.json")
+
+
+async def run(args: argparse.Namespace) -> int:
+    """All evaluations, one after the other."""
+    until = time.monotonic() + args.seconds
+    wanted = adapters(args.policies)
+    policy = make_policy(args, any(folder is not None for folder in wanted.values()))
+    # Beside vLLM: its two processes must not wait for compilers and tests.
+    jobs = max(1, len(os.sched_getaffinity(0)) - (SPARED if args.engine == "vllm" else 0))
+    verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
+    args.out.mkdir(parents=True, exist_ok=True)
+    whole = True
+    ahead = TasksAhead(verifier.place.sandbox.wrap)
+    ahead.start([item.load for item in find_suite(args.suite).limited(args.limit).items], say)
+    try:
+        with open_store(load_settings().settings) as store:
+            if isinstance(policy, VllmPolicy):
+                began = time.monotonic()
+                await policy.start()
+                say(f"the engine is up after {time.monotonic() - began:.1f} s")
+            for number, (name, folder) in enumerate(wanted.items()):
+                left = until - time.monotonic()
+                if left <= 0:
+                    say(f"no time left for {name}")
+                    return 1
+                share = left / (len(wanted) - number)
+                whole &= await evaluate(name, folder, policy, verifier, ahead, store, args, time.monotonic() + share)
+    finally:
+        await policy.aclose()
+        await verifier.aclose()
+    return 0 if whole else 1
+
+
+def say(text: str) -> None:
+    """Progress, at once, with the time."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+    sys.stderr.flush()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("policies", nargs="+", metavar="NAME=ADAPTER")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--suite", default="own-c")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--n", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=240.0, help="start of the engine included, shared evenly")
+    parser.add_argument("--engine", choices=("vllm", "local"), default="vllm")
+    parser.add_argument("--tasks-at-once", type=int, default=64)
+    parser.add_argument("--temperature", type=float, default=0.8)
+    parser.add_argument("--top-p", type=float, default=0.95)
+    parser.add_argument("--max-tokens", type=int, default=900)
+    parser.add_argument("--base-tokens", type=int, default=400)
+    parser.add_argument("--sequences", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=16, help="answers drawn together by the local engine")
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--context", type=int, default=4096)
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--memory-share", type=float, default=0.5)
+    parser.add_argument("--eager", action="store_true")
+    args = parser.parse_args(argv)
+    return asyncio.run(run(args))
+
+
+if __name__ == "__main__":
+    # The engine's worker reads this: a child that is forked from a process with threads may hang.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
+    sys.exit(main())

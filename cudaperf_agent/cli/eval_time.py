@@ -1,0 +1,103 @@
+"""`cudaperf eval time`: the kernels that evaluations on the emulator chose, timed on this GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cudaperf_agent.cli.output import say
+from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from training.evaluation.plan import Plan, Plans
+
+
+def time_(
+    evaluations: Annotated[list[str], typer.Argument(metavar="NAME...", help="Evaluations of the same suite.")],
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=5, help="Timed calls of a kernel.")] = 24,
+    contents: Annotated[
+        int, typer.Option(min=1, help="Input sets that timed calls go through; fewer are cheaper.")
+    ] = 24,
+) -> int:
+    """Test and time on this GPU the kernels that evaluations on the emulator chose; each kernel once.
+
+    The same command goes on where it was stopped. Reports and comparisons then have speeds.
+    """
+    with can_go_on():
+        left = _time(evaluations, time_budget, samples, contents)
+        if left:
+            say(f"{left} tasks are left; the same command goes on")
+        return 0
+
+
+def _time(names: list[str], seconds: float | None, samples: int, contents: int) -> int:
+    from dataclasses import replace
+
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.cuda.timing import TIMING
+    from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+    from cudaperf_agent.errors import BackendUnavailable
+    from cudaperf_agent.settings import load_settings
+    from graph import loop
+    from training.evaluation.kernel_times import KernelTimes, time_kernels
+    from training.evaluation.plan import Plans
+
+    plans = Plans()
+    found = [plan_of(name, plans) for name in names]
+    for plan in found:
+        if plan.backend == "gpu":
+            raise UsageError(f"{plan.name} was tested and timed on a GPU already", where="NAME", hint="leave it out")
+    fewest = min(TIMING.fewest_contents, contents)
+    timing = replace(TIMING, samples=samples, contents=contents, fewest_contents=fewest)
+
+    usual = VerifierConfig()
+
+    async def measured() -> int:
+        # Races and bounds were looked for on the emulator already.
+        config = VerifierConfig(
+            also_emulate=False, timing=timing, reference_samples=min(samples, usual.reference_samples)
+        )
+        verifier = Verifier(config)
+        try:
+            if verifier.backend != "gpu":
+                raise BackendUnavailable("there is no GPU to time on", hint="run this where there is one")
+            with open_store(load_settings().settings) as store:
+                times = KernelTimes.load(plans.folder)
+                at_once = config.tasks_at_hand
+                return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
+        finally:
+            await verifier.aclose()
+
+    return loop.run(measured())
+
+
+def plan_of(name: str, plans: Plans) -> Plan:
+    """The plan of an evaluation.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    plan = plans.load(name)
+    if plan is None:
+        there = ", ".join(plans.names()) or "none yet: cudaperf eval run --suite handed"
+        raise UsageError(f"there is no evaluation `{name}`", where=str(plans.folder), hint=f"there are: {there}")
+    return plan
+
+
+@contextmanager
+def can_go_on() -> Iterator[None]:
+    """An interruption at any point of the command, a termination too, ends in the word that it can be gone on with."""
+    from cudaperf_agent.cli.outcome import RunEnded
+    from cudaperf_agent.cli.signals import termination_interrupts
+
+    try:
+        with termination_interrupts():
+            yield
+    except KeyboardInterrupt:
+        raise RunEnded("interrupted", "interrupted", hint="the same command goes on with it") from None
