@@ -1,6 +1,7 @@
 """What only a GPU can say of verdicts: the cheat suite on it, A/A coverage, ceilings, shares by hand, throughput.
 
-    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 110 --parts machine,throughput,shares,cheats
+    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 110 --\
+        --parts machine,throughput,shares,nulls,cheats
     python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 90 --parts spread
 
 Results are appended as they come; what a results file already has is not done again: a part that was cut short goes on.
@@ -20,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.gpu_study import cheats, shares, spread, throughput
+from benchmarks.gpu_study import cheats, nulls, shares, spread, throughput
 from benchmarks.gpu_study.record import Record
 from cudaperf_agent.cuda.ceilings import device_ceilings
 from cudaperf_agent.cuda.emulator.compiler import precompiled_headers, runtime_library
@@ -74,6 +75,10 @@ async def _cheats(record: Record, gpu: Gpu, _seconds: float) -> None:
     await cheats.run(record, gpu)
 
 
+async def _nulls(record: Record, gpu: Gpu, _seconds: float) -> None:
+    await nulls.run(record, gpu)
+
+
 async def _shares(record: Record, gpu: Gpu, _seconds: float) -> None:
     await shares.run(record, gpu, _begun("shares", shares.prepare_all(record, gpu)))
 
@@ -104,9 +109,10 @@ MOST_PROCESSES = 120
 """Of each kernel: with five, 300 pairs that share no process."""
 PARTS: dict[str, Part] = {
     "machine": Part(12.0, _machine),
-    "throughput": Part(62.0, _throughput, least=15.0),
-    "shares": Part(16.0, _shares, least=8.0),
-    "cheats": Part(30.0, _cheats, least=10.0),
+    "throughput": Part(58.0, _throughput, least=15.0),
+    "shares": Part(14.0, _shares, least=8.0),
+    "nulls": Part(12.0, _nulls),
+    "cheats": Part(40.0, _cheats, least=10.0),
     "spread": Part(240.0, _spread, least=15.0),
 }
 EARLY: dict[str, Callable[[Record, Gpu], Coroutine[Any, Any, Any]]] = {
