@@ -1,4 +1,4 @@
-"""Null launches on the device: of right kernels each is needed, and of the cheats that launch an idle one, it is found."""
+"""Null launches on the device: each kernel of right candidates is needed, and the idle one of a cheat is found."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ async def run(record: Record, gpu: Gpu) -> None:
         await one(name, await task_named(head_of(source)["task"]), source, True)
 
     try:
-        await asyncio.gather(
-            *(right(name) for name in TASKS if name not in known),
-            *(cheat(name) for name in CHEATS if name not in known),
-        )
+        jobs = [right(name) for name in TASKS if name not in known]
+        await asyncio.gather(*jobs, *(cheat(name) for name in CHEATS if name not in known))
     finally:
         await verifier.aclose()
