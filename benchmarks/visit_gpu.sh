@@ -131,7 +131,7 @@ phases() { # SECONDS
 
 transcript() { # SECONDS
   local more=()
-  [ -z "$rehearse" ] || more=(MAX_TOKENS=60 BENCH_TOKENS=20 LEVELS=2 "SERVE_OPTIONS=--dtype float32 --extra=--enforce-eager" "BENCH_OPTIONS=--dtype float32 --eager --turns 1")
+  [ -z "$rehearse" ] || more=(MAX_TOKENS=500 BENCH_TOKENS=20 LEVELS=2 "SERVE_OPTIONS=--dtype float32 --extra=--enforce-eager" "BENCH_OPTIONS=--dtype float32 --eager --turns 1")
   env ADAPTER_ONLY=1 ADAPTER="$shipped" LIMIT="$1" "${more[@]}" bash "$root/benchmarks/policy_gpu.sh" "$work/out/transcript"
 }
 

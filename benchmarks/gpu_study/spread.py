@@ -90,7 +90,7 @@ async def subject(record: Record, lab: Lab, name: str, size_bytes: int) -> Subje
 def count(record: Record, subjects: list[Subject]) -> int:
     """Processes of the kernel that has the fewest."""
     rows = record.rows("aa")
-    return min(sum(r["kernel"] == s.name for r in rows) for s in subjects)
+    return min(sum(bool(r["kernel"] == s.name) for r in rows) for s in subjects)
 
 
 async def timed_batch(record: Record, watch: Stopwatch, subjects: list[Subject], batch: int) -> None:
