@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 from benchmarks.gpu_study.lab import task_of
 from benchmarks.gpu_study.record import Record
@@ -29,6 +30,7 @@ async def run(record: Record, gpu: Gpu) -> None:
 
     async def one(name: str, task: Task, source: str, expected_idle: bool) -> None:
         started = time.monotonic()
+        result: dict[str, Any]
         try:
             suite = await verifier._suite(task, True)
             found = await null_launches(verifier.place, task, source, suite)
