@@ -13,7 +13,7 @@ from cudaperf_agent.tasks.lower_parts import for_parts, levels
 from cudaperf_agent.tasks.lower_scope import Scope
 from cudaperf_agent.tasks.lower_switch import chain, sections_of
 from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee
-from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.model import CType, Task
 
 
 def lower_task(task: Task) -> ir.Module | ir.Unlowered:
@@ -157,13 +157,20 @@ class _Function(Conditions):
                 return self._move(left, op[0], self.expressions.value(right), line)
             return self._repoint(left, right, line)
         union = union_variable(left, self.scope.names)
-        if op == "=" and union is not None:
-            return self._effects(
-                lambda: [ir.Assign(union[0], op, as_type(self.expressions.value(right), union[0].type, line), line)]
-            )
+        if union is not None and (op == "=" or union[0].type != union[1]):
+            return self._effects(lambda: [self._member_set(union[0], union[1], op, right, line)])
         return self._effects(
             lambda: [self._assignment(self.expressions.value(right), self.expressions.place(left), op, line)]
         )
+
+    def _member_set(self, whole: ir.Ref, kind: CType, op: str, right: Any, line: int) -> ir.Stmt:
+        """``u.member op value`` of a union that is kept as one number."""
+        value = self.expressions.value(right)
+        if op != "=":
+            if value.type != kind:
+                raise CannotLower("a member of a union is changed by a value of another type", line)
+            value = ir.Binary(op[:-1], as_type(whole, kind, line), value, kind, line)
+        return ir.Assign(whole, "=", as_type(value, whole.type, line), line)
 
     def _assignment(self, value: ir.Expr, target: ir.Place, op: str, line: int) -> ir.Stmt:
         if op != "=" and isinstance(value, ir.Cast) and value.implicit and value.type.size > target.type.size:

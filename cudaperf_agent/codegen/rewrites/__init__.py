@@ -16,6 +16,7 @@ from cudaperf_agent.codegen.rewrites.counting import counted_while, joined_bound
 from cudaperf_agent.codegen.rewrites.direction import upward
 from cudaperf_agent.codegen.rewrites.in_place import with_carried_elements
 from cudaperf_agent.codegen.rewrites.induction import closed
+from cudaperf_agent.codegen.rewrites.last_value import with_last_values
 from cudaperf_agent.codegen.rewrites.through_pointers import with_elements_in_scalars
 from cudaperf_agent.codegen.rewrites.tidy import without_continues, without_idle
 from cudaperf_agent.codegen.rewrites.walking import offsets
@@ -40,14 +41,15 @@ class Form:
 def forms(module: ir.Module) -> Iterator[Form]:
     """Other forms of a module, each with more rewritten than the one before; those that differ from it only."""
     last = module
-    for stages in (STRAIGHT, CARRIED):
-        made = _applied(module, stages)
+    for stages in (STRAIGHT, CARRIED, LAST):
+        made = applied(module, stages)
         if made.module != last:
             yield made
             last = made.module
 
 
-def _applied(module: ir.Module, stages: Sequence[Rewrite]) -> Form:
+def applied(module: ir.Module, stages: Sequence[Rewrite]) -> Form:
+    """The form of a module that some rewrites give, one after the other, in the entry and in its helpers."""
     origins: dict[str, str] = {}
 
     def each(function: ir.Function) -> ir.Function:
@@ -94,4 +96,10 @@ STRAIGHT: tuple[Rewrite, ...] = (
     without_continues,
     without_idle,
 )
-CARRIED: tuple[Rewrite, ...] = (*STRAIGHT, with_elements_in_scalars, with_best_values, with_carried_elements)
+CARRIED: tuple[Rewrite, ...] = (
+    *STRAIGHT,
+    with_elements_in_scalars,
+    with_best_values,
+    with_carried_elements,
+)
+LAST: tuple[Rewrite, ...] = (*CARRIED, with_last_values)

@@ -29,16 +29,18 @@ def with_best_values(function: ir.Function, fresh: Fresh) -> ir.Function:
     def change(statement: ir.Stmt, _place: Surroundings) -> Sequence[ir.Stmt] | None:
         if not isinstance(statement, ir.For) or reads(statement) & others:
             return None
+        opening: list[ir.Stmt] = []
         for position, inner in enumerate(statement.body):
             made = _kept(statement, position, inner, fresh) if isinstance(inner, ir.If) else None
             if made is not None:
-                return made
-        return None
+                opening.append(made[0])
+                statement = made[1]
+        return (*opening, statement) if opening else None
 
     return replace(function, body=each_statement(function.body, change))
 
 
-def _kept(loop: ir.For, position: int, test: ir.If, fresh: Fresh) -> tuple[ir.Stmt, ...] | None:
+def _kept(loop: ir.For, position: int, test: ir.If, fresh: Fresh) -> tuple[ir.Stmt, ir.For] | None:
     condition = test.condition
     if test.otherwise or not isinstance(condition, ir.Binary) or condition.op not in _RELATIONS:
         return None

@@ -1,0 +1,5 @@
+void smear(int *a, int n)
+{
+    for (int i = 1; i < n; i++)
+        a[i] = a[i - 1];
+}
