@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -146,6 +146,8 @@ class Printer:
     _local_arrays: frozenset[str] = frozenset()
 
     def _address(self, node: ir.Address) -> tuple[str, int]:
+        if node.viewed:
+            return f"({spelled(node.type)} *)({self._address(replace(node, viewed=False))[0]})", _UNARY
         *_, last = node.indices
         if node.pointer in self.local_arrays and len(node.indices) > 1:
             inside = "".join(f"[{self.expr(i)}]" for i in node.indices)

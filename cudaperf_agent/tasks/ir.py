@@ -120,12 +120,16 @@ class Reinterpret:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A pointer value: ``&pointer[indices]``, the last index being an offset in elements."""
+    """A pointer value: ``&pointer[indices]``, the last index being an offset in elements.
+
+    Its elements are of `type`; `viewed` where that is another integer type of the same size than the buffer's.
+    """
 
     pointer: str
     indices: tuple[Expr, ...]
     type: CType
     line: int = 0
+    viewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cudaperf_agent.tasks.lower_parts import for_parts, levels
 from cudaperf_agent.tasks.lower_scope import Scope
 from cudaperf_agent.tasks.lower_signs import require_signs
 from cudaperf_agent.tasks.lower_switch import chain, sections_of
-from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee
+from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip
 from cudaperf_agent.tasks.model import CType, Task
 
 
@@ -92,6 +92,7 @@ class _Function(Conditions):
                 f"the parameter '{cursor.spelling}' of type '{cursor.type.spelling}' is not supported", line
             )
         self.scope.rank[name] = max(1, len(dims))
+        self.scope.kinds[name] = ctype_of(element, line)
         return ir.Param(name, ctype_of(element, line), True, element.is_const_qualified(), dims)
 
     # Statements -----------------------------------------------------------------------------------------------
@@ -161,9 +162,18 @@ class _Function(Conditions):
         union = union_variable(left, self.scope.names)
         if union is not None and (op == "=" or union[0].type != union[1]):
             return self._effects(lambda: [self._member_set(union[0], union[1], op, right, line)])
+        if op in ("/=", "%=", ">>=") and self._is_view(left):
+            raise CannotLower(f"'{op}' changes memory of one type as another", line)
         return self._effects(
             lambda: [self._assignment(self.expressions.value(right), self.expressions.place(left), op, line)]
         )
+
+    def _is_view(self, cursor: Any) -> bool:
+        """Whether an element is changed as one of another integer type."""
+        if strip(cursor).kind.name not in ("ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR"):
+            return False
+        address = self.expressions.address(strip(cursor))
+        return self.scope.kinds.get(address.pointer, address.type) != address.type
 
     def _member_set(self, whole: ir.Ref, kind: CType, op: str, right: Any, line: int) -> ir.Stmt:
         """``u.member op value`` of a union that is kept as one number."""

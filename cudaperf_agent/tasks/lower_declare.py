@@ -205,11 +205,13 @@ class Declarations:
             element = pointee(cursor.type)
             name = self.scope.declare(cursor)
             self.scope.rank[name] = 1
+            self.scope.kinds[name] = ctype_of(element, line)
             return (ir.Point(name, ctype_of(element, line), None, element.is_const_qualified(), line=line),)
         outer = self.scope.fresh(cursor.spelling)
         made = self._pointed(outer, cursor.type, init, line, declares=True)
         self.scope.names[cursor.hash] = outer
         self.scope.rank[outer] = 1
+        self.scope.kinds[outer] = ctype_of(pointee(cursor.type), line)
         return (made,)
 
     def _array_declaration(self, cursor: Any, line: int) -> tuple[ir.Stmt, ...]:
@@ -227,6 +229,7 @@ class Declarations:
             dims = (ir.Const(cursor.type.get_canonical().element_count, ir.INT, line), *dims[1:])
         name = self.scope.declare(cursor)
         self.scope.rank[name] = len(dims)
+        self.scope.kinds[name] = kind
         return (ir.Declare(name, kind, None, tuple(d for d in dims if d is not None), values, line),)
 
 

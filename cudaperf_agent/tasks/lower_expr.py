@@ -16,6 +16,7 @@ from cudaperf_agent.tasks.lower_types import (
     is_pointer,
     line_of,
     pointee,
+    same_size_integers,
     strip,
     text_of,
 )
@@ -94,7 +95,16 @@ class Expressions(Initialisers):
         return self.place(cursor)
 
     def _value_array_subscript_expr(self, cursor: Any, line: int) -> ir.Expr:
-        return self.place(cursor)
+        return self._element(cursor, line)
+
+    def _element(self, cursor: Any, line: int) -> ir.Expr:
+        """The value of an element, in the type that it is read as."""
+        place = self.place(cursor)
+        if isinstance(place, ir.Load) and place.type.kind is not TypeKind.STRUCT:
+            wanted = ctype_of(cursor.type, line)
+            if wanted != place.type and same_size_integers(wanted, place.type):
+                return ir.Cast(place, wanted, line=line)
+        return place
 
     def _value_member_ref_expr(self, cursor: Any, line: int) -> ir.Expr:
         union = union_variable(cursor, self.scope.names)
@@ -119,7 +129,7 @@ class Expressions(Initialisers):
         op = unary_operator(cursor)
         operand = next(cursor.get_children())
         if op == "*":
-            return self._punned(operand, line) or self.place(cursor)
+            return self._punned(operand, line) or self._element(cursor, line)
         if op in ("++", "--", "p++", "p--"):
             return self._step(operand, op, line)
         if op not in ("-", "+", "~", "!"):

@@ -17,6 +17,7 @@ from cudaperf_agent.tasks.lower_types import (
     is_pointer,
     line_of,
     pointee,
+    same_size_integers,
     strip,
     text_of,
 )
@@ -78,7 +79,7 @@ class Places:
         wanted = self.scope.rank[address.pointer]
         if len(address.indices) != wanted:
             raise CannotLower(f"'{address.pointer}' is used with {len(address.indices)} of its {wanted} indices", line)
-        return ir.Load(address.pointer, address.indices, address.type, line)
+        return ir.Load(address.pointer, address.indices, self.scope.kinds.get(address.pointer, address.type), line)
 
     # Addresses ------------------------------------------------------------------------------------------------
 
@@ -126,7 +127,11 @@ class Places:
         if is_pointer(outer.type):
             to, was = pointee(outer.type), pointee(inner.type)
             if "VOID" not in (to.kind.name, was.kind.name) and bare_spelling(to) != bare_spelling(was):
-                raise CannotLower(f"memory of '{bare_spelling(was)}' is read as '{bare_spelling(to)}'", line)
+                kind = ctype_of(to, line)
+                if not same_size_integers(kind, ctype_of(was, line)):
+                    raise CannotLower(f"memory of '{bare_spelling(was)}' is read as '{bare_spelling(to)}'", line)
+                address = self.address(inner)
+                return replace(address, type=kind, viewed=self.scope.kinds.get(address.pointer, kind) != kind)
         return self.address(inner)
 
     def _address_of(self, operand: Any, line: int) -> ir.Address:
@@ -174,4 +179,5 @@ class Places:
             const = inner.is_const_qualified()
             self.scope.tables[name] = ir.FileTable(name, ctype_of(inner, line), tuple(dims), const)
             self.scope.rank[name] = max(1, len(dims))
+            self.scope.kinds[name] = self.scope.tables[name].type
         return name

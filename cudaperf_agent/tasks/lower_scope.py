@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.model import CType
 
 # C++ keywords that are names in C, and names that generated code has for itself.
 _RESERVED = """
@@ -26,6 +27,7 @@ class Scope:
         names: Unique name of each declaration, by the hash of its cursor.
         taken: Names in use in the function.
         rank: Number of indices of each pointer and array by unique name.
+        kinds: Type of the elements of each pointer and array by unique name.
         tables: File-scope variables touched so far.
         called: Definitions of helpers called so far, by name.
         before, after: Statements that the side effects of the expression being lowered become; `None` where C
@@ -35,6 +37,7 @@ class Scope:
     names: dict[int, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     rank: dict[str, int] = field(default_factory=dict)
+    kinds: dict[str, CType] = field(default_factory=dict)
     tables: dict[str, ir.FileTable] = field(default_factory=dict)
     called: dict[str, Any] = field(default_factory=dict)
     before: list[ir.Stmt] | None = None

@@ -110,3 +110,9 @@ def is_null(cursor: Any) -> bool:
     return cursor.kind.name == "INTEGER_LITERAL" or (
         not is_pointer(cursor.type) and [token.spelling for token in cursor.get_tokens()] == ["0"]
     )
+
+
+def same_size_integers(one: CType, other: CType) -> bool:
+    """Whether the elements of one type can be read as the other by a conversion: integers of one size."""
+    whole = (TypeKind.INT, TypeKind.UINT)
+    return one.kind in whole and other.kind in whole and one.size == other.size

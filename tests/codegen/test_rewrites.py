@@ -75,6 +75,15 @@ for (int i = 0; i < rows; i++) { for (int j = 0; j < cols; j++) d[i] += *s++; d[
     ]
 
 
+def test_every_version_leaves_behind_what_the_loop_stepped() -> None:
+    source = """long f(const int *s, int *d, int rows, int cols) { const int *p = s, *q = s;
+for (int i = 0; i < rows; i++) { p++; for (int j = 0; j < cols; j++) d[i] += *q++; } return p - q; }"""
+    lines = rewritten(source)
+    after = lines.index("return p_at - q_at;")
+    assert lines[after - 1] == "p_at += 0 < rows ? (long)rows : 0L;"
+    assert any(line.startswith("q_at +=") for line in lines)
+
+
 def test_the_position_of_an_extreme_gets_its_value() -> None:
     source = "int f(const float *v, int n) { int k = 0; for (int i = 1; i < n; i++) if (v[i] < v[k]) k = i; return k; }"
     assert rewritten(source, CARRIED)[1:6] == [

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cudaperf_agent.codegen.rewrites.alternating import alternating
 from cudaperf_agent.codegen.rewrites.best_index import with_best_values
 from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, each_statement, names_of
 from cudaperf_agent.codegen.rewrites.constants import sunk_tables
@@ -93,6 +94,7 @@ STRAIGHT: tuple[Rewrite, ...] = (
     sunk_tables,
     offsets,
     counted,
+    alternating,
     without_continues,
     without_idle,
 )

@@ -45,7 +45,7 @@ def closed(loop: ir.For, place: Surroundings) -> tuple[ir.Stmt, ...] | None:
             continue
         choice = next((s.by for s in steps if isinstance(_inner(s.by), ir.Select)), None)
         if choice is not None:
-            return _versions(loop, place, choice)
+            return (*_versions(loop, place, choice), *closing)
         before = reaching(name, place.before)
         same = before is not None and before.type == kind.type
         if before is None or not same or reads(before) & (assigned(loop.body) | {loop.variable}):
@@ -201,7 +201,7 @@ def _after(loop: ir.For, variable: ir.Ref, total: Sum) -> ir.Stmt:
     return ir.Assign(variable, "+=", value, loop.line)
 
 
-def _versions(loop: ir.For, place: Surroundings, choice: ir.Expr) -> tuple[ir.Stmt, ...] | None:
+def _versions(loop: ir.For, place: Surroundings, choice: ir.Expr) -> tuple[ir.Stmt, ...]:
     """The loop where an inner one runs, and where it does not."""
     chosen = _inner(choice)
     assert isinstance(chosen, ir.Select)

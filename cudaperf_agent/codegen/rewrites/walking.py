@@ -14,6 +14,7 @@ from dataclasses import replace
 from cudaperf_agent.codegen.rewrites.blocks import Fresh
 from cudaperf_agent.codegen.rewrites.sums import sum_of, wide
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.model import CType
 
 
 def offsets(function: ir.Function, fresh: Fresh) -> ir.Function:
@@ -42,7 +43,9 @@ def offsets(function: ir.Function, fresh: Fresh) -> ir.Function:
         for p in function.params
         if p.name in walking
     ]
-    body = tuple(_rewritten(s, walking, at, roots) for s in function.body)
+    kinds = {p.name: p.type for p in function.params} | {t.name: t.type for t in function.tables}
+    kinds |= {n.name: n.type for n in ir.walk(*function.body) if isinstance(n, ir.Allocate | ir.Declare)}
+    body = tuple(_rewritten(s, walking, at, kinds) for s in function.body)
     return replace(function, body=(*opening, *body))
 
 
@@ -75,7 +78,7 @@ def _roots(function: ir.Function, points: Sequence[ir.Point]) -> dict[str, str]:
     return {name: root for name, root in roots.items() if name not in wrong}
 
 
-def _rewritten(statement: ir.Stmt, walking: dict[str, str], at: dict[str, str], roots: dict[str, str]) -> ir.Stmt:
+def _rewritten(statement: ir.Stmt, walking: dict[str, str], at: dict[str, str], kinds: dict[str, CType]) -> ir.Stmt:
     def offset(pointer: str, index: ir.Expr) -> ir.Expr:
         if pointer not in walking:
             return index
@@ -85,7 +88,16 @@ def _rewritten(statement: ir.Stmt, walking: dict[str, str], at: dict[str, str], 
 
     def change(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Load | ir.Address) and node.pointer in walking and len(node.indices) == 1:
-            return replace(node, pointer=walking[node.pointer], indices=(offset(node.pointer, node.indices[0]),))
+            root = walking[node.pointer]
+            moved = replace(node, pointer=root, indices=(offset(node.pointer, node.indices[0]),))
+            if isinstance(moved, ir.Address):
+                return replace(moved, viewed=kinds[root] != moved.type)
+            # An element of another integer type of the same size is a conversion of the buffer's own.
+            own = replace(moved, type=kinds[root])
+            return own if own.type == moved.type else ir.Cast(own, moved.type, line=moved.line)
+        if isinstance(node, ir.Assign):
+            target: ir.Expr = node.target
+            return _stored(node, target) if isinstance(target, ir.Cast) else node
         if isinstance(node, ir.Point) and node.name in walking:
             name = at[node.name]
             # The source has been rewritten already: it is an offset into the buffer.
@@ -96,12 +108,22 @@ def _rewritten(statement: ir.Stmt, walking: dict[str, str], at: dict[str, str], 
             return _step(ir.Ref(name, ir.LONG, node.line), value, node.line)
         if isinstance(node, ir.Binary) and isinstance(node.left, ir.Address) and isinstance(node.right, ir.Address):
             left, right = node.left, node.right
-            if left.pointer == right.pointer and left.pointer in roots:
+            if left.pointer == right.pointer and left.pointer in kinds:
                 return replace(node, left=wide(left.indices[0]), right=wide(right.indices[0]))
         return node
 
     result: ir.Stmt = ir.rewrite(statement, change)
     return result
+
+
+def _stored(statement: ir.Assign, view: ir.Cast) -> ir.Stmt:
+    """An assignment to an element that is viewed as another type."""
+    place, value = view.operand, statement.value
+    assert isinstance(place, ir.Load)
+    if statement.op != "=":
+        wide_enough = view.type if view.type.size >= ir.INT.size else ir.INT
+        value = ir.Binary(statement.op[:-1], view, value, wide_enough, statement.line)
+    return ir.Assign(place, "=", value, statement.line)
 
 
 def _step(target: ir.Ref, value: ir.Expr, line: int) -> ir.Stmt:
