@@ -184,3 +184,21 @@ for (int i = 0; i < n; i++) if (v[i] < 0) any = 1; return any; }"""
 def test_names_that_isl_has_a_meaning_for() -> None:
     source = "void f(int max, int mod, int *floor) { for (int min = 0; min < max; min++) floor[min] = mod; }"
     assert generate(load_task(source=source)).declined is None
+
+
+def test_a_reduction_beside_an_inner_loop_is_kept_on_the_device() -> None:
+    source = """int f(const int *a, int n, int m, int *out) { int c = 0, s = 0;
+for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) s += a[i * m + j]; c += 2; } out[0] = s; return c; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    finish = naive.source[naive.source.index("void f_finish(") :]
+    assert "    int c = 0;\n" in finish[: finish.index("\n}\n")]
+
+
+def test_two_quotients_in_one_plan_are_told_apart() -> None:
+    """``half`` bounds the loop and ``(k - 1) % 1000`` is its index: facts about one say nothing about the other."""
+    source = """void f(int *b, int m, int k) { int half = (m + 1) / 2;
+for (int i = 0; i < half; i++) b[((k - 1) % 1000) & 7] += i; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    assert "atomicAdd(&b[" in naive.source
