@@ -99,7 +99,7 @@ evaluate() { # SECONDS
     [ ! -f "$work/$condition/run/adapter/adapter_model.safetensors" ] || given+=("$condition=$work/$condition/run/adapter")
   done
   timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/evaluate" "${given[@]}" base=none \
-    --n "${N:-5}" --limit "${LIMIT:-75}" --seconds "$(($1 - 20))" "${more[@]}"
+    --n "${N:-5}" --limit "${LIMIT:-75}" --seconds "$(($1 - 30))" "${more[@]}"
 }
 
 timing() { # SECONDS
