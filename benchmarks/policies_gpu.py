@@ -5,7 +5,7 @@
 
 Each policy is an evaluation of its own in the data folder (``CUDAPERF_DATA_DIR``), tested on the emulator with all
 processors; a stopped one is gone on with by the same command. FOLDER/NAME.json has its facts, written again whenever
-ten more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model comes
+five more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model comes
 last, and with fewer tokens an answer (``--base-tokens``): it never ends one.
 """
 
@@ -42,7 +42,7 @@ from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan
 from training.evaluation.suites.find import find_suite  # noqa: E402
 from training.sft.evaluate import CAPTURES, SPARED  # noqa: E402
 
-WRITE_EVERY = 10
+WRITE_EVERY = 5
 """Finished tasks between two writings of an evaluation's facts."""
 
 Adapters = dict[str, Path | None]
@@ -122,14 +122,19 @@ async def evaluate(
             write(args.out, store, plans, plan)
 
     control = RunControl()
-    # What is at work when the time is over ends its step; its task is gone on with next time.
-    stop = asyncio.get_running_loop().call_later(max(0.0, until - time.monotonic()), control.request_drain)
+
+    def stop() -> None:
+        # What is at work ends its step, and its task is gone on with next time; there may be no time for more than this.
+        write(args.out, store, plans, plan)
+        control.request_drain()
+
+    stopping = asyncio.get_running_loop().call_later(max(0.0, until - time.monotonic()), stop)
     deps = make_deps(policy, verifier, store, load_settings().settings.prompt, small=True)
     config = DriveConfig(at_once=args.tasks_at_once, at_once_batched=args.tasks_at_once)
     progress = await drive(
         suite, plan, plans, deps, prepare=ahead.prepared, config=config, say=told_line, control=control
     )
-    stop.cancel()
+    stopping.cancel()
     say(f"{name}: {progress.done} of {progress.of} tasks in {time.monotonic() - began:.1f} s")
     write(args.out, store, plans, plan)
     return progress.complete
