@@ -124,7 +124,7 @@ async def evaluate(
     control = RunControl()
 
     def stop() -> None:
-        # What is at work ends its step, and its task is gone on with next time; there may be no time for more than this.
+        # What is at work ends its step, and its task is gone on with next time; this may be all there is time for.
         write(args.out, store, plans, plan)
         control.request_drain()
 
