@@ -196,9 +196,9 @@ for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) s += a[i * m + j]; c +
 
 
 def test_two_quotients_in_one_plan_are_told_apart() -> None:
-    """``half`` bounds the loop and ``(k - 1) % 1000`` is its index: facts about one say nothing about the other."""
-    source = """void f(int *b, int m, int k) { int half = (m + 1) / 2;
-for (int i = 0; i < half; i++) b[((k - 1) % 1000) & 7] += i; }"""
+    """``half`` bounds the loop and ``(x - 1) % 1000`` is its index: facts about one say nothing about the other."""
+    source = """void f(int *b, int m) { int x = 1; int half = (m + 1) / 2;
+for (int i = 0; i < half; i++) b[((x - 1) % 1000) & 7] += i; }"""
     naive = generate(load_task(source=source)).naive
     assert naive is not None
     assert "atomicAdd(&b[" in naive.source
