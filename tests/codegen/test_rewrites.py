@@ -184,3 +184,38 @@ for (int i = 0; i < n; i++) if (v[i] < 0) any = 1; return any; }"""
 def test_names_that_isl_has_a_meaning_for() -> None:
     source = "void f(int max, int mod, int *floor) { for (int min = 0; min < max; min++) floor[min] = mod; }"
     assert generate(load_task(source=source)).declined is None
+
+
+def test_a_loop_that_starts_from_its_own_variable_has_no_numbers_for_its_iterations() -> None:
+    source = "void f(int n, int *a) { int i = 1, k = 0; for (i = i + 1; i < n; i++) { a[i] = k; k++; } }"
+    assert rewritten(source)[-2:] == ["a[i] = k;", "k++;"]
+
+
+SWAPPING = (
+    "for (int t = {start}; t < k; t++) {{ for (int i = 0; i < n; i++) b[i] = a[i] + 1; {more} "
+    "float *r = a; a = b; b = r; }}"
+)
+
+
+def swapping(before: str, after: str, start: str = "0", more: str = "") -> str:
+    """A function whose loop ends by swapping two buffers."""
+    loop = SWAPPING.format(start=start, more=more)
+    return f"void f(int n, int k, float *a, float *b) {{ {before} {{ {loop} }} {after} }}"
+
+
+@pytest.mark.parametrize(
+    ("source", "moves"),
+    [
+        (swapping("", "a[0] = 1;"), False),
+        (swapping("if (n > 5)", "k = 1;"), False),
+        (swapping("if (n > 5)", "a[0] = 1;"), True),
+        (swapping("if (n > 5) { if (k > 2)", "} a[0] = 1;"), True),
+        (swapping("int s = 1;", "a[0] = 1;", start="s", more="s = n;"), True),
+    ],
+)
+def test_a_swap_whose_outcome_is_seen_elsewhere_stays(source: str, moves: bool) -> None:
+    module = lower_source(source, "f")
+    assert isinstance(module, ir.Module), module
+    made = applied(module, STRAIGHT).module
+    points = [n for n in ir.walk(*made.entry.body) if isinstance(n, ir.Point) and not n.declares]
+    assert bool(points) == moves
