@@ -219,3 +219,10 @@ def test_a_swap_whose_outcome_is_seen_elsewhere_stays(source: str, moves: bool) 
     made = applied(module, STRAIGHT).module
     points = [n for n in ir.walk(*made.entry.body) if isinstance(n, ir.Point) and not n.declares]
     assert bool(points) == moves
+
+
+def test_a_start_whose_variables_the_loop_changes_is_read_from_the_counter_itself() -> None:
+    source = "int f(int n, int s, int *a) { int i = s; while (i < n) { a[i] = 1; i += 3; s = n; } return i; }"
+    made = rewritten(source)
+    assert made[:2] == ["int i = s;", "for (int i_now = i; i_now < n; i_now += 3) {"]
+    assert made[-2:] == ["i = i < n ? (int)((long)i + 3L * (((long)n - (long)i + 2L) / 3L)) : i;", "return i;"]
