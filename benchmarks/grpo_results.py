@@ -185,8 +185,8 @@ def worth(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         for turns in dict.fromkeys((1, min(evaluations[first].turns, evaluations[second].turns))):
             both = compare(cut(evaluations[first], turns), cut(evaluations[second], turns))
             if both.groups and both.groups[0].tasks:
-                group = both.groups[0]
-                yield f"| `{first}` less `{second}` | {turns} | {group.tasks} | {' | '.join(differences(group))} |"
+                every = both.groups[0]
+                yield f"| `{first}` less `{second}` | {turns} | {every.tasks} | {' | '.join(differences(every))} |"
 
 
 def headline(found: GroupEstimates) -> Iterator[str]:

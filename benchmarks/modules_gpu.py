@@ -168,12 +168,17 @@ async def inline(bench: Bench, keep: Keep) -> None:
     await asyncio.gather(*(one(name) for name in INLINE))
 
 
+def mode_of(attempt: ModuleAttempt) -> ModuleMode:
+    """As its file says."""
+    return "libraries-allowed" if attempt.mode == "libraries-allowed" else "pure-cuda"
+
+
 async def cheats(bench: Bench, keep: Keep) -> None:
     """Every cheat in PyTorch form; none may come out correct unless that is what it is (or only a time would tell)."""
     gate = asyncio.Semaphore(CHEATS_AT_ONCE)
 
     async def one(attempt: ModuleAttempt) -> None:
-        task = await bench.describe(CHEATS / "tasks" / f"{attempt.task}.py", attempt.mode)
+        task = await bench.describe(CHEATS / "tasks" / f"{attempt.task}.py", mode_of(attempt))
         async with gate:
             verdict = await bench.verifier.test(task, attempt.source, hidden=attempt.hidden)
         if attempt.on_gpu and verdict.correct:

@@ -40,7 +40,7 @@ from training.evaluation.estimates import estimate  # noqa: E402
 from training.evaluation.kernel_times import KernelTimes  # noqa: E402
 from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan  # noqa: E402
 from training.evaluation.suites.find import find_suite  # noqa: E402
-from training.sft.evaluate import CAPTURES  # noqa: E402
+from training.sft.evaluate import CAPTURES, SPARED  # noqa: E402
 
 WRITE_EVERY = 10
 """Finished tasks between two writings of an evaluation's facts."""
@@ -152,7 +152,9 @@ async def run(args: argparse.Namespace) -> int:
     until = time.monotonic() + args.seconds
     wanted = adapters(args.policies)
     policy = make_policy(args, any(folder is not None for folder in wanted.values()))
-    verifier = Verifier(VerifierConfig(remembered_tasks=1024), gpu=None)
+    # Beside vLLM: its two processes must not wait for compilers and tests.
+    jobs = max(1, len(os.sched_getaffinity(0)) - (SPARED if args.engine == "vllm" else 0))
+    verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
     args.out.mkdir(parents=True, exist_ok=True)
     whole = True
     ahead = TasksAhead(verifier.place.sandbox.wrap)

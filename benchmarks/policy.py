@@ -33,6 +33,7 @@ from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.policies.vllm import VllmConfig
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
+from graph.batching import BatchingPolicy, BatchPolicy
 from training.sft.evaluate import CAPTURES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "c"
@@ -80,9 +81,7 @@ async def measure(policy: Policy, tasks: Sequence[Task], concurrent: int, turns:
     drawn = Drawn()
     begun = time.perf_counter()
     runs = (trajectory(policy, tasks[i % len(tasks)], i, turns, compact, drawn) for i in range(concurrent))
-    if hasattr(policy, "propose_batch"):
-        from graph.batching import BatchingPolicy
-
+    if isinstance(policy, BatchPolicy):
         front = BatchingPolicy(policy, seconds=0.02, size=concurrent)
         runs = (trajectory(front, tasks[i % len(tasks)], i, turns, compact, drawn) for i in range(concurrent))
     await asyncio.gather(*runs)

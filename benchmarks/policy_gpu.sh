@@ -21,7 +21,7 @@ server=
 cleanup() { [ -z "$server" ] || { kill -TERM "$server" 2>/dev/null; wait "$server" 2>/dev/null; }; rm -rf "$work"; }
 trap cleanup EXIT
 
-say "machine: $(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null | head -1), $(nproc) cores"
+say "machine: $(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null | head -1), $(nproc --all) cores"
 "$python" - >"$out/versions.txt" 2>&1 <<'PY'
 import importlib.util, importlib.metadata as m
 for name in ("vllm", "torch", "transformers", "peft", "openai", "langchain-openai", "langgraph"):
@@ -59,6 +59,7 @@ say "adapter: ${adapter:-none, see adapter.txt}"
 # Leave memory to the candidates, which are tested on the same GPU; few CUDA graphs start sooner.
 few="--extra=--gpu-memory-utilization=0.5 --extra=--cudagraph-capture-sizes --extra=1 --extra=2 --extra=8"
 options=${SERVE_OPTIONS-$(command -v nvidia-smi >/dev/null && echo "$few")}
+rm -f "$out/serve.stdout"
 say "starting the server"
 "$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 $options >"$out/serve.stdout" 2>"$out/serve.stderr" &
 server=$!

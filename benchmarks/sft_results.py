@@ -15,13 +15,14 @@ import json
 import shutil
 import sys
 from collections import Counter, defaultdict
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cudaperf_agent.policies.model_spec import shipped_adapter
-from training.evaluation.intervals import share
+from training.evaluation.intervals import Interval, share
 from training.sft.adapters import write_facts
 from training.sft.phases import whole_lines
 
@@ -62,7 +63,11 @@ def add(folder: Path, name: str) -> None:
     later = json.loads((folder / "evaluation.json").read_text())
     known = data["evaluation"]
     for split, found in later.get("splits", {}).items():
-        known["splits"][split] = {**known["splits"].get(split, {}), **found}
+        row = known["splits"].setdefault(split, {"tasks": found["tasks"]})
+        for phase in again & found.keys():
+            of = found.get(f"{phase}_of", found["tasks"])
+            row |= {phase: found[phase]} | ({f"{phase}_of": of} if of != row["tasks"] else {})
+        row |= {"first": found["first"]} if "five" in again else {}
     known |= {key: value for key, value in later.items() if key.endswith("_seconds")}
     write(name, data)
     adapter = shipped_adapter()
@@ -105,7 +110,7 @@ def tables(name: str) -> str:
             interval = share(list(found.values()), clusters=[task.partition("/")[0] for task in found])
             lines.append(
                 f"| {split.replace('_', ' ')} | {label} | {sum(found.values()):.0f} of {len(found)} | "
-                f"{interval.value:.0%} | {interval.low:.0%} to {interval.high:.0%}, {interval.units} families |"
+                f"{interval.value:.0%} | {interval_of(interval)}, {interval.units} families |"
             )
     greedy = [row for row in rows if row["phase"] == "greedy"]
     by_family: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -113,12 +118,17 @@ def tables(name: str) -> str:
         if row["split"] == "unseen_family":
             by_family[_family(row)].append(row)
     lines += ["", "| unseen family | correct | of | the others |", "|---|---|---|---|"]
-    for family, found in sorted(by_family.items(), key=lambda item: (-_correct(item[1]), item[0])):
-        lines.append(f"| `{family}` | {_correct(found)} | {len(found)} | {_failures(found)} |")
+    for family, tried in sorted(by_family.items(), key=lambda item: (-_correct(item[1]), item[0])):
+        lines.append(f"| `{family}` | {_correct(tried)} | {len(tried)} | {_failures(tried)} |")
     held = [row for row in greedy if row["split"] == "held_out_member"]
     missed = sorted(_family(row) for row in held if row["status"] != "correct")
     lines += ["", f"Held-out members missed: {', '.join(missed)} ({_failures(held)})."]
     return "\n".join(lines)
+
+
+def interval_of(found: Interval) -> str:
+    """Its ends, where there are units enough for one."""
+    return f"{found.low:.0%} to {found.high:.0%}" if isfinite(found.low) and isfinite(found.high) else "–"
 
 
 def curve(name: str, *, width: int = 640, height: int = 240) -> str:

@@ -1,10 +1,11 @@
 """What only a GPU can say of verdicts: the cheat suite on it, A/A coverage, ceilings, shares by hand, throughput.
 
-    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 150
+    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 110 --parts machine,throughput,shares,cheats
+    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 90 --parts spread
 
-Results are appended as they come; parts that a results file already has are not done again. A part that fails leaves a
-row that says so, and the others go on. Without a GPU, or with ``--emulate``, the same parts run small on the emulator,
-to try them out; nothing they say of speed means anything then.
+Results are appended as they come; what a results file already has is not done again: a part that was cut short goes on.
+A part that fails leaves a row that says so, and the others go on. With ``--emulate`` the same parts run small on a
+stand-in for a GPU, to try them out; nothing they say of speed means anything then.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: the most it may take (seconds), what it does, and the seconds below which it is not begun."""
+    """One part: the most it may take (seconds), what it does, and the seconds below which it is not begun.
+
+    What it does answers whether all of it is done; no answer is yes.
+    """
 
     seconds: float
-    work: Callable[[Record, Gpu | None, float], Awaitable[None]]
+    work: Callable[[Record, Gpu, float], Awaitable[bool | None]]
     least: float = 5.0
 
 
@@ -46,42 +50,41 @@ def _build_emulator() -> None:
     precompiled_headers("check")
 
 
-async def _machine(record: Record, gpu: Gpu | None, _seconds: float) -> None:
+async def _machine(record: Record, gpu: Gpu, _seconds: float) -> None:
     nvcc, sandbox = find_nvcc(), detect()
     tracer = tracer_library(nvcc)
     record.add(
         "machine",
-        gpu=asdict(gpu) if gpu is not None else None,
+        gpu=asdict(gpu),
         nvcc=nvcc.version,
         nvcc_root=str(nvcc.root),
         sandbox=sandbox.name,
         tracer=str(tracer) if tracer is not None else None,
         clocks=read_clocks(),
     )
-    if gpu is None:
+    if record.small:
         return
     wrap, env = sandbox.reading(nvcc.root).for_gpu().wrap, gpu_environment()
-    for _ in range(2):  # twice, to see how far they repeat
-        found = await device_ceilings(nvcc, gpu, wrap=wrap, env=env, again=True)
-        record.add("ceilings", **asdict(found))
+    found = await device_ceilings(nvcc, gpu, wrap=wrap, env=env, again=True)
+    record.add("ceilings", **asdict(found))
     record.say(f"copy {found.copy / 1e12:.2f} TB/s, L2 {found.l2_copy / 1e12:.2f}, f32 {found.f32 / 1e12:.1f} TFLOP/s")
 
 
-async def _cheats(record: Record, gpu: Gpu | None, _seconds: float) -> None:
+async def _cheats(record: Record, gpu: Gpu, _seconds: float) -> None:
     await cheats.run(record, gpu)
 
 
-async def _shares(record: Record, gpu: Gpu | None, _seconds: float) -> None:
-    await shares.run(record, gpu, [*_early.values()])
+async def _shares(record: Record, gpu: Gpu, _seconds: float) -> None:
+    await shares.run(record, gpu, _begun("shares", shares.prepare_all(record, gpu)))
 
 
-async def _throughput(record: Record, gpu: Gpu | None, seconds: float) -> None:
-    await throughput.run(record, gpu, seconds, _begun("throughput", throughput.prepare(record, gpu)))
+async def _throughput(record: Record, gpu: Gpu, seconds: float) -> bool:
+    return await throughput.run(record, gpu, seconds, _begun("throughput", throughput.prepare(record, gpu)))
 
 
-async def _spread(record: Record, gpu: Gpu | None, seconds: float) -> None:
-    most = MOST_PROCESSES if gpu is not None else 3
-    await spread.run(record, seconds, most, _begun("spread", spread.prepare(record, gpu)))
+async def _spread(record: Record, gpu: Gpu, seconds: float) -> bool:
+    most = 6 if record.small else MOST_PROCESSES
+    return await spread.run(record, seconds, most, _begun("spread", spread.prepare(record, gpu)))
 
 
 # What parts need from the processors alone, begun while other parts hold the device.
@@ -97,26 +100,32 @@ def _begun(name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return _early[name]
 
 
-MOST_PROCESSES = 100
+MOST_PROCESSES = 120
+"""Of each kernel: with five, 300 pairs that share no process."""
 PARTS: dict[str, Part] = {
-    "machine": Part(30.0, _machine),
-    "cheats": Part(75.0, _cheats, least=20.0),
-    "shares": Part(40.0, _shares, least=15.0),
-    "throughput": Part(90.0, _throughput, least=15.0),
-    "spread": Part(75.0, _spread, least=15.0),
+    "machine": Part(12.0, _machine),
+    "throughput": Part(62.0, _throughput, least=15.0),
+    "shares": Part(16.0, _shares, least=8.0),
+    "cheats": Part(30.0, _cheats, least=10.0),
+    "spread": Part(240.0, _spread, least=15.0),
+}
+EARLY: dict[str, Callable[[Record, Gpu], Coroutine[Any, Any, Any]]] = {
+    "throughput": throughput.prepare,
+    "shares": shares.prepare_all,
+    "spread": spread.prepare,
 }
 
 
-async def study(record: Record, gpu: Gpu | None, parts: dict[str, float]) -> None:
+async def study(record: Record, gpu: Gpu, parts: dict[str, float]) -> None:
     """The parts in order, each within its seconds and what is left."""
     # Takes some 20 s on a new machine, of two processors: what needs it waits, the rest does not.
-    building = asyncio.create_task(asyncio.to_thread(_build_emulator))
-    building.add_done_callback(lambda t: record.say(f"emulator: {t.exception() or 'built'}"))
+    if "cheats" in parts:
+        building = asyncio.create_task(asyncio.to_thread(_build_emulator))
+        building.add_done_callback(lambda t: record.say(f"emulator: {t.exception() or 'built'}"))
     done = {row["name"] for row in record.rows("done")}
-    if "throughput" in parts and "throughput" not in done:
-        _begun("throughput", throughput.prepare(record, gpu))
-    if "spread" in parts and "spread" not in done:
-        _begun("spread", spread.prepare(record, gpu))
+    for name, prepare in EARLY.items():
+        if name in parts and name not in done:
+            _begun(name, prepare(record, gpu))
     for name, seconds in parts.items():
         if name in done:
             continue
@@ -127,8 +136,10 @@ async def study(record: Record, gpu: Gpu | None, parts: dict[str, float]) -> Non
         started = record.elapsed
         record.say(f"{name}: up to {limit:.0f} s")
         try:
-            await asyncio.wait_for(PARTS[name].work(record, gpu, limit), limit)
-            record.add("done", name=name, seconds=round(record.elapsed - started, 1))
+            whole = await asyncio.wait_for(PARTS[name].work(record, gpu, limit), limit)
+            part = "cut" if whole is False else "done"
+            record.add(part, name=name, seconds=round(record.elapsed - started, 1))
+            record.say(f"{name}: {part} after {record.elapsed - started:.1f} s")
         except Exception as error:  # noqa: BLE001 - one part's failure must not lose the others
             text = "".join(traceback.format_exception(error))[-3000:]
             record.add("failed", name=name, seconds=round(record.elapsed - started, 1), error=text)
@@ -150,16 +161,21 @@ def main() -> int:
             parser.error(f"no part `{name}`; there are {', '.join(PARTS)}")
         chosen[name] = float(seconds) if seconds else PARTS[name].seconds
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    record = Record(args.out, args.seconds)
-    gpu = None if args.emulate else find_gpu()
-    if gpu is None and not args.emulate:
+    record = Record(args.out, args.seconds, small=args.emulate)
+    if args.emulate:
+        from benchmarks.gpu_study.rehearsal import on_stand_in
+
+        with on_stand_in() as stand_in:
+            asyncio.run(ended(record, stand_in, chosen))
+    gpu = find_gpu()
+    if gpu is None:
         print("no GPU is here; --emulate tries the parts out without one", file=sys.stderr)
         return 3
     asyncio.run(ended(record, gpu, chosen))
     return 1 if record.rows("failed") else 0
 
 
-async def ended(record: Record, gpu: Gpu | None, parts: dict[str, float]) -> None:
+async def ended(record: Record, gpu: Gpu, parts: dict[str, float]) -> None:
     """The study, and then the end of this process, whatever threads of parts that ran out of time still wait for."""
     await study(record, gpu, parts)
     record.say("done")

@@ -62,11 +62,18 @@ pack() { # PART: its files as they are now; each file in OUT is either whole or 
   mv "$out/.new" "$out/$part.tar.gz"
 }
 
-grpo() { # CONDITION SECONDS
-  local more=()
-  [ -z "$rehearse" ] || more=(--set rollout.tasks_per_step=1 --set rollout.trajectories=2 --set rollout.turns=1
+grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: the same budget
+  local more=() own=0 most=0 log steps
+  for log in "$work"/*/run/metrics.jsonl; do
+    [ -f "$log" ] || continue
+    steps=$(wc -l <"$log")
+    [ "$log" != "$work/$1/run/metrics.jsonl" ] || own=$steps
+    [ "$steps" -le "$most" ] || most=$steps
+  done
+  [ "$most" -le "$own" ] || more+=(--steps "$most")
+  [ -z "$rehearse" ] || more+=(--set rollout.tasks_per_step=1 --set rollout.trajectories=2 --set rollout.turns=1
     --set rollout.max_tokens=60 --set model.dtype=float32 --set rollout.max_model_len=2560
-    --set 'rollout.capture_sizes=[]' --set run.save_every=1 --steps 2)
+    --set 'rollout.capture_sizes=[]' --set run.save_every=1 --steps "${REHEARSED_STEPS:-2}")
   WORK="$work/$1" bash "$root/benchmarks/grpo_gpu.sh" "$work/out/$1" "$shipped" "$root/training/configs/grpo_$1.toml" "$2" \
     --report-to none "${more[@]}"
 }
@@ -124,7 +131,7 @@ phases() { # SECONDS
 
 transcript() { # SECONDS
   local more=()
-  [ -z "$rehearse" ] || more=(MAX_TOKENS=60 BENCH_TOKENS=20 LEVELS=2 "SERVE_OPTIONS=--dtype float32 --extra=--enforce-eager" "BENCH_OPTIONS=--dtype float32 --eager --turns 1")
+  [ -z "$rehearse" ] || more=(MAX_TOKENS=500 BENCH_TOKENS=20 LEVELS=2 "SERVE_OPTIONS=--dtype float32 --extra=--enforce-eager" "BENCH_OPTIONS=--dtype float32 --eager --turns 1")
   env ADAPTER_ONLY=1 ADAPTER="$shipped" LIMIT="$1" "${more[@]}" bash "$root/benchmarks/policy_gpu.sh" "$work/out/transcript"
 }
 

@@ -112,6 +112,7 @@ def load_settings(
         for key, (value, origin) in layer.items():
             values[key], origins[key] = value, origin
     _protect_key(values, origins)
+    _protect_trust(values, origins)
     try:
         settings = Settings.model_validate(_nested(values))
     except ValidationError as error:
@@ -186,6 +187,17 @@ def _protect_key(values: Mapping[str, Any], origins: Mapping[str, SettingOrigin]
             where=url.place,
             hint=f"if you trust that address, say so yourself: {environment_name('endpoint.url')}="
             f"{values['endpoint.url']}",
+        )
+
+
+def _protect_trust(values: Mapping[str, Any], origins: Mapping[str, SettingOrigin]) -> None:
+    """Nor must it say that the stranger's own candidates are to be believed."""
+    trust = origins["verify.trust"]
+    if trust.layer == "project file" and values["verify.trust"] != "suspicious":
+        raise ConfigError(
+            "a project file cannot say that candidates are to be believed",
+            where=trust.place,
+            hint="if you trust them, say so yourself: --trust own",
         )
 
 

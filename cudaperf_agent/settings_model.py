@@ -146,6 +146,14 @@ class ServeSettings(Section):
     """Seconds until the server has to be up; a large model is downloaded and loaded in that time."""
 
 
+class VerifySettings(Section):
+    """How `cudaperf verify` judges."""
+
+    trust: Literal["suspicious", "own"] = "suspicious"
+    """`own`, only for what our own generator made: on a GPU nothing looks for cheats, which is quicker.
+    A project file cannot set it."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -159,3 +167,4 @@ class Settings(Section):
     local: LocalSettings = LocalSettings()
     vllm: VllmSettings = VllmSettings()
     serve: ServeSettings = ServeSettings()
+    verify: VerifySettings = VerifySettings()

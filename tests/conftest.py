@@ -17,6 +17,33 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 CASES = Path(__file__).parent / "cases"
 
+# Where several processes run the tests, those of such a group run in one: what they share takes up to minutes to make.
+TOGETHER = {
+    "codegen_modules/test_module_variants.py": "traced modules",
+    "cheats/test_module_cheats.py": "cheats in modules",
+    "modules/test_module_verdicts.py": "described modules",
+    "modules/test_module_faults.py": "described modules",
+    "modules/test_module_sums.py": "described modules",
+    "grpo/test_grpo_engines.py": "tiny policy",
+    "grpo/test_grpo_train.py": "tiny policy",
+    "grpo/test_trl_adapter.py": "tiny policy",
+    "sft/test_sft_training.py": "warm start",
+    "sft/test_sft_rows.py": "rows",
+    "training/dataset/test_measure.py": "bench",
+    "training/dataset/test_export.py": "dataset",
+    "training/ranker/test_ranker.py": "ranker",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tell pytest-xdist which tests belong together."""
+    here = Path(__file__).parent
+    for item in items:
+        group = TOGETHER.get(item.path.relative_to(here).as_posix()) if item.path.is_relative_to(here) else None
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
 
 @pytest.fixture(autouse=True)
 def _private_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:

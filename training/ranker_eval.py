@@ -267,7 +267,8 @@ def single_edits(table: Table) -> list[dict[str, Any]]:
     return found
 
 
-def _shown(interval: Interval | None) -> str:
+def shown(interval: Interval | None) -> str:
+    """An estimate and its interval, as a cell of a table."""
     if interval is None:
         return "–"
     if not np.isfinite(interval.low):
@@ -294,13 +295,13 @@ def markdown(report: Report, intro: str | None = None) -> str:
         parts += ["", f"**{title}** ({tasks})", "", "| scorer | " + " | ".join(_HEADS[c] for c in columns_) + " |"]
         parts.append("|---" * (len(columns_) + 1) + "|")
         parts += [
-            f"| {name} | " + " | ".join(_shown(getattr(m, c)) for c in columns_) + " |" for name, m in group.items()
+            f"| {name} | " + " | ".join(shown(getattr(m, c)) for c in columns_) + " |" for name, m in group.items()
         ]
     parts += ["", "**Spearman ρ of the ranker less that of**", ""]
-    parts += [f"- {name}: {_shown(interval)}" for name, interval in report.differences.items()]
+    parts += [f"- {name}: {shown(interval)}" for name, interval in report.differences.items()]
     if report.unseen_strategy:
         parts += ["", "**Pair accuracy on unseen families and unseen strategies at once**", ""]
-        parts += [f"- {name}: {_shown(interval)}" for name, interval in report.unseen_strategy.items()]
+        parts += [f"- {name}: {shown(interval)}" for name, interval in report.unseen_strategy.items()]
     if report.single_edits:
         parts += ["", "**Does a feature order real times where one thing was changed?**", ""]
         parts += ["| strategy | feature | larger is faster | pairs |", "|---|---|---|---|"]

@@ -30,7 +30,7 @@ CONFIG = VerifierConfig(
 )
 
 
-async def run(record: Record, gpu: Gpu | None) -> None:
+async def run(record: Record, gpu: Gpu) -> None:
     """Judge all; what passes the tests is timed, too, since some cheats show only there."""
     verifier = Verifier(CONFIG, gpu=gpu)
     # What the page already has is not judged again, unless the machine was too busy to tell.

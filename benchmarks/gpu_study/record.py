@@ -12,10 +12,14 @@ from typing import Any
 
 @dataclass(slots=True)
 class Record:
-    """A file of results, appended to. Lines of earlier runs stay, and parts that are done are not done again."""
+    """A file of results, appended to. Lines of earlier runs stay, and parts that are done are not done again.
+
+    `small` says that this is a rehearsal: sizes are to be such that the emulator can bear them.
+    """
 
     path: Path
     until: float
+    small: bool = False
     started: float = field(default_factory=time.monotonic)
 
     def add(self, part: str, **values: Any) -> None:

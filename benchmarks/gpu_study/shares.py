@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from benchmarks.gpu_study.record import Record
 from cudaperf_agent.cuda.baselines import make_contents
@@ -30,7 +29,7 @@ from cudaperf_agent.tasks.oracle import Oracle
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
 
-MOST_WAIT = 6.0
+SMALL_SIZE = 64
 CONFIG = VerifierConfig(
     timing=replace(TIMING, contents=2, contents_bytes=512 << 20, fewest_contents=2, samples=15), also_emulate=False
 )
@@ -188,39 +187,94 @@ int main()
 """
 
 
-async def run(record: Record, gpu: Gpu | None, others: Sequence[asyncio.Task[Any]] = ()) -> None:
-    """All three; nothing is timed before `others` are done, which keep the processors busy."""
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A subject that only has to be timed."""
+
+    task: Task
+    contents: Contents
+    library: Path
+    program: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Subjects by name, made by the processors alone; one that failed is missing, and has a row."""
+
+    verifier: Verifier
+    ready: dict[str, Ready]
+
+
+async def prepare_all(record: Record, gpu: Gpu) -> Prepared:
+    """Contents, right results, the candidate and the hand timing of those that have no row yet."""
     verifier = Verifier(CONFIG, gpu=gpu)
+    known = {row["kernel"] for row in record.rows("share") if row.get("ratio")}
+    ready: dict[str, Ready] = {}
+
+    async def one(subject: Subject) -> None:
+        try:
+            ready[subject.name] = await made_ready(record, verifier, gpu, subject)
+            record.say(f"{subject.name}: ready to be timed")
+        except Exception as error:  # noqa: BLE001 - the other two go on
+            failed(record, subject, error)
+
+    await asyncio.gather(*(one(s) for s in SUBJECTS if s.name not in known))
+    return Prepared(verifier, ready)
+
+
+async def made_ready(record: Record, verifier: Verifier, gpu: Gpu, subject: Subject) -> Ready:
+    """All of it that needs no device."""
+    task = await prepare(load_task(source=subject.c))
+    sizes = scaled(subject, record.small)
+    built, contents, program = await asyncio.gather(
+        verifier._build(task, subject.cuda),
+        contents_of(task, sizes),
+        hand_program(verifier, subject, sizes, 2 * gpu.l2_bytes),
+    )
+    assert isinstance(built, Built), built
+    assert built.compiled.artefact is not None
+    return Ready(task, contents, built.compiled.artefact, program)
+
+
+def scaled(subject: Subject, small: bool) -> dict[str, int]:
+    """The sizes, or ones that the emulator can bear."""
+    return dict.fromkeys(subject.sizes, SMALL_SIZE) if small else subject.sizes
+
+
+def failed(record: Record, subject: Subject, error: Exception) -> None:
+    """A row that says why there is no other."""
+    record.add("share", kernel=subject.name, status="exception", message=f"{type(error).__name__}: {error}")
+    record.say(f"{subject.name}: {type(error).__name__}: {error}")
+
+
+async def run(record: Record, gpu: Gpu, preparing: Awaitable[Prepared]) -> None:
+    """One after the other."""
+    prepared = await preparing
     try:
-        await asyncio.gather(*(compared(record, verifier, gpu, subject, others) for subject in SUBJECTS))
+        for subject in SUBJECTS:
+            if subject.name in prepared.ready:
+                await compared(record, prepared.verifier, gpu, subject, prepared.ready[subject.name])
     finally:
-        await verifier.aclose()
+        await prepared.verifier.aclose()
 
 
-async def compared(
-    record: Record, verifier: Verifier, gpu: Gpu | None, subject: Subject, others: Sequence[asyncio.Task[Any]]
-) -> None:
+async def compared(record: Record, verifier: Verifier, gpu: Gpu, subject: Subject, ready: Ready) -> None:
     """One row: the verdict's numbers and the hand's."""
     try:
-        task = await prepare(load_task(source=subject.c))
-        verdict, contents = await asyncio.gather(verifier.test(task, subject.cuda), contents_of(task, subject.sizes))
-        program = await hand_program(verifier, subject, 2 * gpu.l2_bytes) if gpu is not None else None
-        record.say(f"{subject.name}: {verdict.status}, contents are ready")
-        if verdict.correct and gpu is not None:
-            watch, built = await verifier._measuring.stopwatch(), await verifier._build(task, subject.cuda)
-            assert isinstance(built, Built)
-            assert built.compiled.artefact is not None
-            if others:
-                await asyncio.wait(others, timeout=MOST_WAIT)
+        task = ready.task
+        verdict = await verifier.test(task, subject.cuda)
+        if verdict.correct:
+            watch = await verifier._measuring.stopwatch()
             # Without baselines: the machine's share needs none.
-            verdict = await measured_verdict(verdict, built.compiled.artefact, task, contents, watch, Baselines(), gpu)
+            verdict = await measured_verdict(verdict, ready.library, task, ready.contents, watch, Baselines(), gpu)
         row = {"kernel": subject.name, "status": str(verdict.status), "message": verdict.message}
-        if gpu is None or not verdict.measured:
+        if not verdict.measured:
             record.add("share", **row)
+            record.say(f"{subject.name}: {verdict.status}: {verdict.message}")
             return
         case = verdict.timings[0].case
         async with verifier.place.alone():
-            by_hand = await hand_seconds(program) if program is not None else 0.0
+            by_hand = await hand_seconds(ready.program) if ready.program is not None else 0.0
         profile = verdict.profile
         record.add(
             "share",
@@ -240,7 +294,7 @@ async def compared(
         )
         record.say(f"{subject.name} {case}: {profile['busy_seconds'] * 1e6:.1f} µs, by hand {by_hand * 1e6:.1f} µs")
     except Exception as error:  # noqa: BLE001 - the other two go on
-        record.add("share", kernel=subject.name, status="exception", message=f"{type(error).__name__}: {error}")
+        failed(record, subject, error)
 
 
 async def contents_of(task: Task, sizes: dict[str, int]) -> Contents:
@@ -249,9 +303,9 @@ async def contents_of(task: Task, sizes: dict[str, int]) -> Contents:
     return await make_contents(task, Oracle(task), case, CONFIG.timing)
 
 
-async def hand_program(verifier: Verifier, subject: Subject, flush: int) -> Path | None:
+async def hand_program(verifier: Verifier, subject: Subject, sizes: dict[str, int], flush: int) -> Path | None:
     """The hand timing, compiled; `None` if it does not compile."""
-    text = hand_text(subject, subject.sizes, flush)
+    text = hand_text(subject, sizes, flush)
     place = verifier.place
     config = CompileConfig(arch=place.config.compile.arch, flags=("-O3", "-std=c++17"))
     return (await compile_cuda(place.nvcc, text, "program", config=config)).artefact

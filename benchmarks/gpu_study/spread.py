@@ -3,14 +3,14 @@
 Processes of a batch start side by side, then each is timed alone. A batch holds processes of all kernels, so that slow
 changes of the machine fall on all alike. What they show is worked out afterwards, on any machine:
 
-    python -m benchmarks.gpu_study.spread results.jsonl
+    python -m benchmarks.gpu_study.spread results.jsonl [results-of-another-visit.jsonl ...]
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from typing import Any
 from benchmarks.gpu_study.lab import Lab, contents_of, task_of
 from benchmarks.gpu_study.record import Record
 from cudaperf_agent.codegen.variants import generate
+from cudaperf_agent.cuda.calibrate import Subject, time_batch
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.measure import Stopwatch
 from cudaperf_agent.cuda.spread import coverage, make_spread
-from cudaperf_agent.cuda.timing import TIMING, Contents, Timed, TimedRun
-from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.cuda.timing import TIMING
 
 BATCH = 15
 # Seconds that a batch is expected to take before one was seen.
@@ -39,16 +39,6 @@ CONFIG = replace(TIMING, contents=4, contents_bytes=64 << 20, deadline=30.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """One kernel, ready to be timed."""
-
-    name: str
-    task: Task
-    library: Path
-    contents: Contents
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """Kernels with their contents, made by the processors alone."""
 
@@ -56,16 +46,16 @@ class Prepared:
     subjects: list[Subject]
 
 
-async def prepare(record: Record, gpu: Gpu | None) -> Prepared:
+async def prepare(record: Record, gpu: Gpu) -> Prepared:
     """What needs no device."""
-    lab = Lab(gpu, replace(CONFIG, samples=8) if gpu is None else CONFIG)
+    lab = Lab(gpu, replace(CONFIG, samples=8) if record.small else CONFIG)
     subjects = [s for s in await asyncio.gather(*(subject(record, lab, *k) for k in KERNELS)) if s is not None]
     record.say(f"A/A: {len(subjects)} kernels ready")
     return Prepared(lab, subjects)
 
 
-async def run(record: Record, seconds: float, most: int, preparing: Awaitable[Prepared]) -> None:
-    """Time batches until the seconds are over or each kernel has `most` processes, then say what they show."""
+async def run(record: Record, seconds: float, most: int, preparing: Awaitable[Prepared]) -> bool:
+    """Time batches until the seconds are over; whether each kernel has `most` processes, with those of earlier runs."""
     ends = record.elapsed + seconds
     prepared = await preparing
     subjects, longest = prepared.subjects, FIRST_BATCH
@@ -75,11 +65,12 @@ async def run(record: Record, seconds: float, most: int, preparing: Awaitable[Pr
         while subjects and record.elapsed < ends - longest and count(record, subjects) < most:
             began = record.elapsed
             await timed_batch(record, watch, subjects, batch)
-            longest = max(record.elapsed - began, 0.8 * longest)
+            longest = max(record.elapsed - began, 0.8 * longest) if batch else record.elapsed - began
             batch += 1
     finally:
         await prepared.lab.aclose()
     report(record, ("disjoint",))  # the rest takes longer than the device should be held for
+    return count(record, subjects) >= most
 
 
 async def subject(record: Record, lab: Lab, name: str, size_bytes: int) -> Subject | None:
@@ -88,7 +79,7 @@ async def subject(record: Record, lab: Lab, name: str, size_bytes: int) -> Subje
         task = await task_of(name)
         source = generate(task).variants[0].source
         library, contents = await asyncio.gather(
-            lab.library(task, source), contents_of(task, lab.timing, size_bytes if lab.gpu else 32 << 10, 0.2)
+            lab.library(task, source), contents_of(task, lab.timing, 32 << 10 if record.small else size_bytes, 0.2)
         )
         return Subject(name, task, library, contents)
     except Exception as error:  # noqa: BLE001 - the other kernels go on
@@ -99,40 +90,30 @@ async def subject(record: Record, lab: Lab, name: str, size_bytes: int) -> Subje
 def count(record: Record, subjects: list[Subject]) -> int:
     """Processes of the kernel that has the fewest."""
     rows = record.rows("aa")
-    return min(sum(r["kernel"] == s.name for r in rows) for s in subjects)
+    return min(sum(bool(r["kernel"] == s.name) for r in rows) for s in subjects)
 
 
 async def timed_batch(record: Record, watch: Stopwatch, subjects: list[Subject], batch: int) -> None:
     """Start a batch of processes, then time one after the other."""
-    chosen = [subjects[i % len(subjects)] for i in range(BATCH)]
-    runs = [(s, watch.run(s.library, "device", s.task, s.contents)) for s in chosen]
-    began = record.elapsed
-    try:
-        await asyncio.gather(*(asyncio.to_thread(run.stage) for _, run in runs))
-        staged = record.elapsed
-        first: list[tuple[Subject, TimedRun, Timed]] = []
-        for subject, run in runs:
-            timed = await asyncio.to_thread(run.calls)
-            if batch == 0 and len(first) < len(subjects):
-                first.append((subject, run, timed))
-            row: dict[str, Any] = {"kernel": subject.name, "case": subject.contents.cases[0].name, "batch": batch}
-            if timed.timing is None:
-                record.add("aa_failed", status=str(timed.status), message=timed.message, clocks=timed.clocks, **row)
-            else:
-                record.add("aa", samples=timed.timing.samples, cold=timed.timing.cold, clocks=timed.clocks, **row)
-        for subject, run, timed in first:
-            checked = await asyncio.to_thread(run.checker.checked, timed)
-            if checked.timing is None:
-                record.add("aa_wrong", kernel=subject.name, message=checked.message)
-    finally:
-        await asyncio.gather(*(asyncio.to_thread(run.close) for _, run in runs))
-    record.say(f"A/A batch {batch}: {staged - began:.1f} s to start {BATCH}, {record.elapsed - staged:.1f} s to time")
+    done = await time_batch(watch, [subjects[i % len(subjects)] for i in range(BATCH)])
+    for subject, timed in done.found:
+        row: dict[str, Any] = {"kernel": subject.name, "case": subject.contents.cases[0].name, "batch": batch}
+        if timed.timing is None:
+            record.add("aa_failed", status=str(timed.status), message=timed.message, clocks=timed.clocks, **row)
+        else:
+            record.add("aa", samples=timed.timing.samples, cold=timed.timing.cold, clocks=timed.clocks, **row)
+    record.say(f"A/A batch {batch}: {done.start_seconds:.1f} s to start {BATCH}, {done.time_seconds:.1f} s to time")
 
 
-def report(record: Record, ways: tuple[str, ...] = ("disjoint", "all", "crosswise")) -> None:
-    """Spread and coverage, of all processes and crosswise: measured on one half, tried on the other."""
+def report(
+    record: Record, ways: tuple[str, ...] = ("disjoint", "all", "crosswise"), others: Sequence[Record] = ()
+) -> None:
+    """Spread and coverage, of all processes and crosswise: measured on one half, tried on the other.
+
+    Processes of `others` count, too: slices of one study. Pairs that share no process are neighbours in time.
+    """
     kernels: dict[str, list[list[float]]] = {}
-    for row in record.rows("aa"):
+    for row in [row for one in (record, *others) for row in one.rows("aa")]:
         kernels.setdefault(row["kernel"], []).append(row["samples"])
     spread = make_spread(list(kernels.values()))
     record.add("aa_spread", points=[asdict(p) for p in spread.points], kernels=list(kernels))
@@ -154,4 +135,5 @@ def report(record: Record, ways: tuple[str, ...] = ("disjoint", "all", "crosswis
 
 
 if __name__ == "__main__":
-    report(Record(Path(sys.argv[1]), 0.0))
+    files = [Record(Path(name), 0.0) for name in sys.argv[1:]]
+    report(files[0], others=files[1:])

@@ -28,6 +28,7 @@ TASKS = ("saxpy", "softmax_rows", "jacobi2d", "conv2d_same", "histogram", "rgb_t
 TIMED_TASKS = ("saxpy", "softmax_rows", "rgb_to_gray")
 CANDIDATES = 64
 TIMED = 24
+SMALL_COUNT = 6
 BROKEN_EVERY = 4
 # Of the seconds that there are.
 SHARES = {"correctness": 0.34, "timed": 0.44, "timed, own": 0.22}
@@ -63,10 +64,18 @@ class Prepared:
     maker: Verifier
 
 
-async def prepare(record: Record, gpu: Gpu | None) -> Prepared:
+def configured(record: Record) -> VerifierConfig:
+    """The numbers, or those of a rehearsal."""
+    if not record.small:
+        return CONFIG
+    timing = replace(CONFIG.timing, size_bytes=1 << 18, contents_bytes=1 << 20, contents=3, samples=6, whole_samples=3)
+    return replace(CONFIG, timing=timing, standby=StandbyConfig(waiting=2, starting=2))
+
+
+async def prepare(record: Record, gpu: Gpu) -> Prepared:
     """Tests of all tasks, and contents of those that are timed; one row each, with the seconds."""
     tasks = dict(zip(TASKS, await asyncio.gather(*(task_of(name) for name in TASKS)), strict=True))
-    maker = Verifier(CONFIG, gpu=gpu)
+    maker = Verifier(configured(record), gpu=gpu)
     clock = time.monotonic
 
     async def tests(name: str) -> None:
@@ -81,35 +90,41 @@ async def prepare(record: Record, gpu: Gpu | None) -> Prepared:
         record.add("preparation", what="timed contents", task=name, seconds=round(clock() - started, 2), **row)
 
     await asyncio.gather(*(tests(name) for name in TASKS))
-    if gpu is not None:
-        await asyncio.gather(*(contents(name) for name in TIMED_TASKS))
+    await asyncio.gather(*(contents(name) for name in TIMED_TASKS))
     return Prepared(tasks, maker)
 
 
-async def run(record: Record, gpu: Gpu | None, seconds: float, preparing: Awaitable[Prepared]) -> None:
-    """All ways, each within its share of the seconds; what is cut short says how far it came."""
+async def run(record: Record, gpu: Gpu, seconds: float, preparing: Awaitable[Prepared]) -> bool:
+    """All ways, each within its share of the seconds, but those that an earlier run has done whole.
+
+    What is cut short has a row that says how far it came. Returns whether all are whole.
+    """
     ends = record.elapsed + seconds
     prepared = await preparing
     seconds = ends - record.elapsed
-    tasks = prepared.tasks
-    if gpu is None:
-        few = mixed(tasks, 8)
-        await correctness(record, gpu, "correctness", CONFIG, few, prepared, seconds)
-        await correctness(
-            record, gpu, "correctness, emulator too", replace(CONFIG, also_emulate=True), few, prepared, seconds
-        )
-        return
-    candidates = mixed(tasks, CANDIDATES)
-    await correctness(record, gpu, "correctness", CONFIG, candidates, prepared, SHARES["correctness"] * seconds)
-    timed = mixed({n: tasks[n] for n in TIMED_TASKS}, TIMED, broken=False)
+    tasks, config = prepared.tasks, configured(record)
+    count, timed_count = (SMALL_COUNT, SMALL_COUNT) if record.small else (CANDIDATES, TIMED)
+    if "correctness" not in whole(record):
+        candidates = mixed(tasks, count)
+        await correctness(record, gpu, "correctness", config, candidates, prepared, SHARES["correctness"] * seconds)
+    timed = mixed({n: tasks[n] for n in TIMED_TASKS}, timed_count, broken=False)
     before = prepared.maker
     # Other numbers of processes that start at once, to see what the device makes of them.
-    suspicious = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=4))
-    own = replace(CONFIG, standby=StandbyConfig(waiting=12, starting=14), trust="own")
-    for way, config in (("timed", suspicious), ("timed, own", own)):
-        before = await measured(
-            record, gpu, way, config, timed, before, min(SHARES[way] * seconds, ends - record.elapsed)
-        )
+    ways = {
+        "timed": replace(config, standby=replace(config.standby, starting=4)),
+        "timed, own": replace(config, standby=replace(config.standby, starting=14), trust="own"),
+    }
+    for way, numbers in ways.items():
+        if way not in whole(record):
+            left = ends - record.elapsed
+            last = way == list(ways)[-1]
+            before = await measured(record, gpu, way, numbers, timed, before, left if last else SHARES[way] * seconds)
+    return whole(record) >= {"correctness", *ways}
+
+
+def whole(record: Record) -> set[str]:
+    """Ways whose candidates were all judged, also in earlier runs."""
+    return {row["way"] for row in record.rows("throughput") if row["judged"] == row["candidates"]}
 
 
 def mixed(tasks: dict[str, Task], count: int, *, broken: bool = True) -> list[Candidate]:
@@ -137,7 +152,7 @@ def cold(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 async def correctness(
     record: Record,
-    gpu: Gpu | None,
+    gpu: Gpu,
     way: str,
     config: VerifierConfig,
     candidates: Sequence[Candidate],
@@ -149,8 +164,7 @@ async def correctness(
     verifier._suites = prepared.maker._suites
     ends = record.elapsed + seconds
     try:
-        if gpu is not None:  # a pool that was never asked has nothing ready
-            await filled(record, verifier)
+        await filled(record, verifier)  # a pool that was never asked has nothing ready
         await clocked(record, way, cold(candidates), verifier.test, ends - record.elapsed)
     finally:
         await verifier.aclose()
@@ -161,7 +175,7 @@ async def filled(record: Record, verifier: Verifier) -> None:
     started = record.elapsed
     await (await verifier._standby.take()).discard()
     first = record.elapsed - started
-    await asyncio.wait(verifier._standby._ready, timeout=20.0)
+    await asyncio.wait(verifier._standby._ready, timeout=10.0)
     processes, config = len(verifier._standby._ready) + 1, verifier.place.config.standby
     seconds = record.elapsed - started
     record.add("standby", processes=processes, at_once=config.starting, first_seconds=first, seconds=seconds)

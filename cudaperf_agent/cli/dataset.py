@@ -67,6 +67,83 @@ def measure(context: typer.Context) -> int:
 
 
 @app.command()
+def plan(
+    out: Annotated[Path, typer.Option(help="File to write; compressed where its name ends in .gz.")],
+    data: Annotated[Path | None, typer.Option(help="Folder of variants.parquet; by default the checkout's.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task, NAME/NUMBER; may be repeated.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Write what is still to be measured, sources and features, for `measure --plan` on a machine with a GPU."""
+    from training.dataset.build import chosen_programs
+    from training.dataset.export import DATA
+    from training.dataset.plan import plan_lines, write_plan
+    from training.dataset.table import read_rows
+
+    chosen_programs(task or ())  # names that do not exist are told before the work
+    measured: dict[str, set[str]] = {}
+    for row in read_rows((data or DATA) / "variants.parquet"):
+        measured.setdefault(row["task"], set()).add(row["variant"])
+    known = {name: frozenset(digests) for name, digests in measured.items()}
+    count = write_plan(plan_lines(known, names=task or (), say=say), out)
+    if as_json:
+        put_json({"variants": count, "path": str(out), "bytes": out.stat().st_size})
+    else:
+        put(f"{out}: {count} variants ({out.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+@app.command()
+def merge(
+    plan: Annotated[Path, typer.Option(help="What was measured: a file of `dataset plan`.")],
+    measured: MeasuredPaths,
+    data: Annotated[Path | None, typer.Option(help="Folder of the Parquet files; by default the checkout's.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Add what was measured by a plan to the Parquet files; the variants that are there stay as they are."""
+    from statistics import median
+
+    from training.dataset.export import DATA, add_measured, measured_rows
+    from training.dataset.plan import read_plan
+
+    _there(None, measured)
+    added = add_measured(read_plan(plan), measured_rows(measured), data or DATA)
+    apart = median(abs(a) for a in added.apart) if added.apart else None
+    if as_json:
+        put_json({"variants": added.variants, "tasks": added.tasks, "again": len(added.apart), "apart_log2": apart})
+        return 0
+    put(f"{added.variants} variants and {added.tasks} tasks added")
+    if apart is not None:
+        put(f"{len(added.apart)} variants were measured again: gains differ by {apart:.3f} in log2 (median)")
+    for path in added.paths:
+        put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+@app.command()
+def sampled(
+    candidates: Annotated[list[Path], typer.Option(help="A policy's kernels with verdicts, JSON lines.")],
+    measured: MeasuredPaths,
+    out: Annotated[Path, typer.Option(help="File to write: their verdicts and times, as JSON lines.")],
+    as_json: JsonFlag = False,
+) -> int:
+    """Join a policy's kernels with their times, for `ranker eval --sampled` and `ranker rerank`."""
+    import json
+
+    from training.dataset.export import measured_rows
+    from training.dataset.sampled import timed_candidates
+
+    _there(None, measured)
+    lines = timed_candidates(candidates, measured_rows(measured))
+    out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    timed = sum(line.get("seconds") is not None for line in lines)
+    if as_json:
+        put_json({"candidates": len(lines), "timed": timed, "path": str(out)})
+    else:
+        put(f"{out}: {len(lines)} candidates, {timed} with a time")
+    return 0
+
+
+@app.command()
 def stats(built: BuiltFile = _BUILT, measured: MeasuredPaths = _MEASURED, as_json: JsonFlag = False) -> int:
     """Count what is built and measured, and say how far apart the variants are."""
     from training.dataset.build import read_lines

@@ -7,7 +7,9 @@ import platform
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cudaperf_agent import __version__
 from cudaperf_agent.cli.output import JsonFlag, put, put_json
@@ -35,11 +37,30 @@ class Check:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def doctor(as_json: JsonFlag = False) -> int:
+def doctor(
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Measure the GPU instead, with nothing else on it: some two minutes."),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> int:
     """Say what this machine offers: compilers, GPU, sandbox and what it does not cover, store, endpoint.
 
     Ends with 3 if something that a translation needs is missing.
+
+    With --calibrate, measure what the GPU can do at most (memory, L2, arithmetic, empty calls), and how much fresh
+    processes that run the same code differ. Both are kept per device and driver, and used by every later measurement.
+    Ends with 3 where there is no GPU.
     """
+    if calibrate:
+        from cudaperf_agent.cli.calibrate import as_data, calibrated, told
+
+        found = calibrated()
+        if as_json:
+            put_json({"calibration": as_data(found)})
+        else:
+            put(told(found))
+        return EXIT_OK
     checks = [_python(), _nvcc(), _compiler(), _gpu(), _sandbox(), _store(), _endpoint()]
     if as_json:
         put_json({"cudaperf": __version__, "checks": [asdict(check) for check in checks]})
@@ -96,8 +117,15 @@ def _gpu() -> Check:
     if gpu is None:
         hint = "candidates are tested on the CPU emulator, and nothing is timed"
         return Check("GPU", "absent", "none is here or visible to this process", hint)
+    from cudaperf_agent.cuda.ceilings import ceilings_file
+    from cudaperf_agent.cuda.spread import known_spread
+
     text = f"{gpu.name} ({gpu.arch}, {gpu.memory / 2**30:.0f} GiB), driver for CUDA {gpu.driver}"
-    return Check("GPU", "ok", text)
+    known = ["ceilings"] if ceilings_file(gpu).exists() else []
+    known += ["differences between processes"] if known_spread(gpu).points else []
+    if not known:
+        text += "; not calibrated: `cudaperf doctor --calibrate`"
+    return Check("GPU", "ok", text, details={"calibrated": known})
 
 
 def _sandbox() -> Check:

@@ -19,7 +19,7 @@ async def verify_async(source: Source, candidate: str, settings: Settings) -> Ve
     from cudaperf_agent.codegen.dropin import candidate_of
 
     task = read_task(source)
-    verifier = parts.make_verifier(settings.translate.seed)
+    verifier = parts.make_verifier(settings.translate.seed, trust=settings.verify.trust)
     try:
         task = await parts.prepared(task, verifier)
         candidate = candidate if task.module else candidate_of(task, candidate)

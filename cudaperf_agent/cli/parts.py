@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cudaperf_agent.settings_model import EndpointSettings, PromptSettings, Settings
 
 if TYPE_CHECKING:
+    from cudaperf_agent.cuda.verdict import Trust
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.base import Policy
@@ -84,11 +85,11 @@ def open_store(settings: Settings) -> Store:
     return Store(settings.database_url)
 
 
-def make_verifier(seed: int, *, emulator: bool = False) -> Verifier:
+def make_verifier(seed: int, *, emulator: bool = False, trust: Trust = "suspicious") -> Verifier:
     """On the GPU where there is one, else (or where it is asked for) on the emulator."""
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 
-    return Verifier(VerifierConfig(seed=seed), gpu=None if emulator else "auto")
+    return Verifier(VerifierConfig(seed=seed, trust=trust), gpu=None if emulator else "auto")
 
 
 def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:

@@ -114,3 +114,45 @@ def evaluate(
     else:
         put(text)
     return 0
+
+
+@app.command()
+def rerank(
+    candidates: Annotated[Path, typer.Argument(help="Answers of a policy: what `dataset sampled` writes.")],
+    data: Data = None,
+    ranker: Annotated[Path | None, typer.Option(help="Folder of a ranker; by default the one of the package.")] = None,
+    of: Annotated[int, typer.Option(min=2, help="Answers of a task that are chosen among.")] = 16,
+    as_json: JsonFlag = False,
+) -> int:
+    """Ask whether the score chooses better among a policy's answers than chance, length or a shuffled score."""
+    from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
+    from training.dataset.export import DATA
+    from training.dataset.sampled import naive_seconds, read_candidates
+    from training.rerank import RerankConfig, groups, reranking_markdown, study
+
+    config = RerankConfig(of=of)
+    chosen = load_ranker(ranker) if ranker is not None else shipped_ranker()
+    naive = naive_seconds(data or DATA / "variants.parquet")
+    result = study(groups(read_candidates(candidates), chosen, naive, config), config)
+    if as_json:
+        put_json(result.to_dict())
+    else:
+        put(reranking_markdown(result))
+    return 0
+
+
+@app.command()
+def compare(data: Data = None, as_json: JsonFlag = False) -> int:
+    """Say how the features of the hand-written kernels differ from those that the ranker learns from."""
+    from training.carry_over import compare_sets, comparison_markdown
+    from training.dataset.export import DATA, TRANSFER
+    from training.dataset.table import load_table
+    from training.ranker import learnable
+
+    path = data or DATA / "variants.parquet"
+    result = compare_sets(learnable(load_table(path)), load_table(path.with_name(TRANSFER)))
+    if as_json:
+        put_json(result.to_dict())
+    else:
+        put(comparison_markdown(result))
+    return 0

@@ -204,9 +204,9 @@ def verified_text(verdict: Verdict) -> str:
 
 
 def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
-    """How fast, by label and text; or that nothing could be measured."""
+    """How fast, by label and text; or that nothing could be measured. And what was left out, where something was."""
     if not verdict.measured:
-        return [("speed", "not measured: there is no GPU here")]
+        return [("speed", "not measured: there is no GPU here"), *_trust_rows(verdict)]
     from cudaperf_agent.cuda.measure import best_of_c
 
     best = best_of_c(verdict.speedups)
@@ -223,7 +223,13 @@ def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
         if timing is not None:
             note = f"; {timing.note}" if timing.note else ""
             rows.append(("time", f"{kind} {timing.median * 1e3:.4g} ms for {timing.case}{note}"))
-    return rows
+    return [*rows, *_trust_rows(verdict)]
+
+
+def _trust_rows(verdict: Verdict) -> list[tuple[str, str]]:
+    if verdict.trust != "own":
+        return []
+    return [("trust", "own: nothing looked for cheats, races or memory errors, and cases ran once")]
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cudaperf_agent.cli.output import JsonFlag, put, put_json
+from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import ClassOption, DtypeOption, InputsOption, ModeOption, with_module
 from cudaperf_agent.errors import EXIT_NO_KERNEL, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from cudaperf_agent.cuda.replay import Replay
     from cudaperf_agent.cuda.verdict import Verdict
+
+
+class TrustChoice(StrEnum):
+    """How far a candidate is believed."""
+
+    SUSPICIOUS = "suspicious"
+    OWN = "own"
 
 
 def verify(
@@ -35,6 +43,12 @@ def verify(
     mode: ModeOption = "pure-cuda",
     dtype: DtypeOption = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the test inputs.")] = None,
+    trust: Annotated[
+        TrustChoice | None,
+        typer.Option(
+            help="own, only for kernels of our own generator: on a GPU nothing looks for cheats, which is quicker."
+        ),
+    ] = None,
     replay: Annotated[
         Path | None,
         typer.Option(metavar="VERDICT", help="A verdict from --json: make it again on its inputs and compare."),
@@ -52,13 +66,15 @@ def verify(
     from cudaperf_agent.settings import load_settings
     from graph import loop
 
-    settings = load_settings({"translate.seed": seed}).settings
+    settings = load_settings({"translate.seed": seed, "verify.trust": trust and trust.value}).settings
     text = read_text(candidate, "the candidate")
     source = Source(task, entry=entry, spec=spec, stdin_files=tuple(stdin or ()))
     source = with_module(source, class_name, inputs, mode, dtype or [])
     if replay is not None:
         if seed is not None:
             raise UsageError("--replay takes the seed from the verdict", where="--seed", hint="Leave out --seed.")
+        if trust is not None:
+            raise UsageError("--replay takes the trust from the verdict", where="--trust", hint="Leave out --trust.")
         again = loop.run(judging.replay_async(source, text, read_record(replay)))
         if as_json:
             put_json({"verdict": again.verdict.to_dict(), "differences": list(again.differences)})
@@ -66,6 +82,8 @@ def verify(
             put(_compared(again, candidate))
         return EXIT_NO_KERNEL if again.differences else EXIT_OK
     verdict = loop.run(judging.verify_async(source, text, settings))
+    if settings.verify.trust != verdict.trust:
+        say("--trust own changes nothing here: without a GPU nothing is left out")
     if as_json:
         put_json({"verdict": verdict.to_dict()})
     else:

@@ -1,7 +1,8 @@
 """The drop-in: the C function's own name and ABI around a device-form candidate; a program links it instead of the C.
 
 `NAME.cu` is the candidate followed by the wrapper: allocate, copy in, call ``NAME_device``, copy out, free. A CUDA
-error ends the program with a message, since the C function has no way to report one. What callers of the file need
+error ends the program with a message, since the C function has no way to report one, and so does a scalar that the
+translation was not made for (`dropin_checks`). What callers of the file need
 besides the entry stays C, in ``NAME_host.c``: the file without the entry, plus accessors for the file-scope state that
 the entry reads.
 """
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from cudaperf_agent import __version__
+from cudaperf_agent.codegen.dropin_checks import checking_function, extent_check, scalar_checks
 from cudaperf_agent.codegen.forms import body_start, defines, detect_form, without_noise
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.model import CType, Parameter, Table, Task, TypeKind
@@ -98,6 +101,7 @@ def host_part(task: Task) -> str | None:
 
 
 def _wrapper(task: Task) -> str:
+    body = _body(task)
     lines = [
         f"{_MARK} {task.name}(), made by cudaperf {__version__}: its name and ABI, host pointers.",
         "// Where the data live on the device already, call the _device function above instead.",
@@ -113,10 +117,19 @@ def _wrapper(task: Task) -> str:
         "    std::abort();",
         "}",
         "",
+        *(checking_function(task) if any("cudaperf_require(" in line for line in body) else []),
         *(f'extern "C" const void *{_accessor(task, t)}(void);' for t in task.tables),
         f'extern "C" {_cpp(task.returns) if task.returns else "void"} {task.name}({_host_parameters(task)})',
         "{",
+        *body,
+        "}",
+        "",
     ]
+    return "\n".join(lines)
+
+
+def _body(task: Task) -> list[str]:
+    lines = scalar_checks(task, partial(_widened, task))
     for parameter in task.buffers:
         lines += _stage_in(task, parameter)
     for table in task.tables:
@@ -151,7 +164,7 @@ def _wrapper(task: Task) -> str:
     lines += [f"    cudaFree(cudaperf_d_{p.name});" for p in task.buffers]
     lines += [f"    cudaFree(cudaperf_t_{t.name});" for t in task.tables]
     lines += ["    return cudaperf_value;"] * bool(task.returns)
-    return "\n".join([*lines, "}", ""])
+    return lines
 
 
 def _stage_in(task: Task, parameter: Parameter) -> list[str]:
@@ -166,6 +179,7 @@ def _stage_in(task: Task, parameter: Parameter) -> list[str]:
     bytes_ = f"(size_t)cudaperf_e_{name} * sizeof({spelling})"
     lines = [
         f"    const long long cudaperf_e_{name} = (long long)({extent});",
+        *extent_check(task, parameter, f"cudaperf_e_{name}", partial(_widened, task)),
         f"    const size_t cudaperf_n_{name} = cudaperf_e_{name} > 0 ? {bytes_} : 0;",
         f"    {spelling} *cudaperf_d_{name} = nullptr;",
         f"    if (cudaperf_n_{name})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
@@ -44,6 +44,7 @@ from cudaperf_agent.codegen.steps import (
     HostLoop,
     HostStatement,
     Nest,
+    OnDevice,
     Parallel,
     Plan,
     Reduce,
@@ -86,14 +87,20 @@ def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Pl
     Raises:
         Declined: With the reason and the line where a proof failed.
     """
-    return Planner(module, extents or {}).plan()
+    device: frozenset[str] = frozenset()
+    while True:
+        try:
+            return Planner(module, extents or {}, device).plan()
+        except OnDevice as found:
+            device |= found.names
 
 
 class Planner:
     """Plans one entry."""
 
-    def __init__(self, module: ir.Module, extents: Mapping[str, str]) -> None:
+    def __init__(self, module: ir.Module, extents: Mapping[str, str], device: frozenset[str] = frozenset()) -> None:
         self.module = module
+        self.terms: dict[str, str] = {}
         self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}
         entry = module.entry
         self.symbols = symbols_of(entry)
@@ -104,7 +111,7 @@ class Planner:
         self.defined: list[Constraint] = []
         loops = [n for n in ir.walk(*entry.body) if isinstance(n, ir.For) and n.declared]
         self.changed = stored_scalars(entry.body) - {loop.variable for loop in loops}
-        self.device: set[str] = set()
+        self.device: set[str] = set(device)
         written = assigned(entry.body)
         for table in entry.tables:
             if table.name in written:
@@ -148,6 +155,16 @@ class Planner:
         self.buffers[name] = ()
         return name
 
+    def need_on_device(self, names: Iterable[str]) -> None:
+        """Have the plan begun anew if a kernel computes scalars that were taken for the host's.
+
+        Raises:
+            OnDevice: It must be.
+        """
+        missing = frozenset(names) - self.device
+        if missing:
+            raise OnDevice(missing)
+
     def result_place(self, line: int) -> ir.Load:
         """Where the returned value goes."""
         returns = self.module.entry.returns
@@ -159,7 +176,7 @@ class Planner:
 
     def _device_scalars(self, body: Sequence[ir.Stmt]) -> set[str]:
         """Top-level scalars whose value comes out of memory or out of a loop over threads."""
-        found: set[str] = set()
+        found = set(self.device)
         while True:
             before = set(found)
             self._spread_device(body, found)
@@ -348,6 +365,8 @@ class Planner:
     def _collector(self, piece: Sequence[ir.Stmt]) -> Collector:
         varying = assigned(tuple(piece))
         collector = Collector(self.module, self.buffers, set(varying), self.aliases)
+        # One name means one term in all facts of the plan, whichever collector made them.
+        collector.names.terms = self.terms
         collector.env = {k: v for k, v in self.env.items() if k not in varying}
         return collector
 
@@ -461,6 +480,7 @@ class Planner:
             atomic = frozenset(c.root for v in nest.variables[:spread] for c in found[v].updates)
             if not self._atomics_exist(nest, atomic):
                 return None
+            self.need_on_device(shared)
             return [Reduce(nest, spread, tuple(reductions), (), (), atomic, stored)]
         free = [v for v in nest.variables if not found[v].order and not found[v].updates]
         chosen = self._choose(nest, free)

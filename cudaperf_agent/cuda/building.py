@@ -97,7 +97,7 @@ async def _nvcc(place: Workplace, text: str, lines: int, linked: str | None = No
 
 
 async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated:
-    if place.gpu is not None and (not place.config.also_emulate or place.config.trust == "own"):
+    if place.gpu is not None and (not place.config.also_emulate or place.trust == "own"):
         return Emulated(None, (), None, 0.0)
     if len(text.encode()) > place.config.compile.source_bytes:
         return Emulated(None, (), "the source is too long", 0.0)

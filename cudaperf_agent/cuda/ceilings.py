@@ -98,7 +98,7 @@ async def device_ceilings(
     Raises:
         BackendUnavailable: The program does not compile or run.
     """
-    path = _path(gpu)
+    path = ceilings_file(gpu)
     known = None if again else _load(path)
     if known is not None:
         return known
@@ -134,7 +134,8 @@ def parse_ceilings(text: str) -> Ceilings | None:
     return found if all(math.isfinite(v) and v > 0 for v in asdict(found).values()) else None
 
 
-def _path(gpu: Gpu) -> Path:
+def ceilings_file(gpu: Gpu) -> Path:
+    """Where its ceilings are kept."""
     key = "\0".join([gpu.name, gpu.arch, gpu.driver, str(gpu.sms), str(gpu.clock_khz), PROGRAM.read_text()])
     return cache_dir() / "machine" / f"ceilings-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
 

@@ -44,7 +44,7 @@ class Measuring:
         self._watch: Once[Stopwatch] = Once(1)
         self._own: dict[str, OwnTimer] = {}
         config = place.config
-        self._timing = config.own.timing(config.timing) if config.trust == "own" else config.timing
+        self._timing = config.own.timing(config.timing) if place.trust == "own" else config.timing
         self._staging = asyncio.Semaphore(place.config.staged)
 
     async def measure(self, task: Task, built: Built, verdict: Verdict) -> Verdict:
@@ -56,7 +56,7 @@ class Measuring:
         contents = await self.contents(task)
         baselines = await self._baselines.get(task.digest, lambda: self._time_baselines(task, contents, watch))
         ready, gpu, library = clock(), self._place.gpu, built.compiled.artefact
-        if self._place.config.trust == "own" and built.dropin.form == "device":
+        if self._place.trust == "own" and built.dropin.form == "device":
             timer = self._own_timer(watch, task, contents)
             await self._close_idle_timers(self._place.config.tasks_at_hand)
             found = with_times(verdict, [await timer.time(library)], task, contents, watch, baselines, gpu)
@@ -124,7 +124,7 @@ class Measuring:
     async def _time_baselines(self, task: Task, contents: Contents, watch: Stopwatch) -> Baselines:
         config, wrap = self._place.config, self._place.sandbox.wrap
         references: list[Timing] = []
-        if config.trust == "own":
+        if self._place.trust == "own":
             ways = [await native_baseline(task)]
         else:
             ways = await c_baselines(task, contents, config.reference, wrap)

@@ -41,6 +41,7 @@ class OwnConfig:
             samples=self.samples,
             warmups=self.warmups,
             processes=1,
+            null_calls=False,
         )
 
 

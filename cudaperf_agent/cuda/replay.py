@@ -37,7 +37,7 @@ async def replay(
         record: `Verdict.to_dict()` of a verdict of `Verifier.test`.
         task: The task it was about.
         source: The candidate it was about.
-        config: Numbers; the seed is the record's.
+        config: Numbers; the seed and the trust are the record's.
         tools: ``nvcc``, ``sandbox`` and ``gpu`` of `Verifier`.
 
     Raises:
@@ -49,7 +49,8 @@ async def replay(
     if digests.get("task") != task.digest:
         raise UsageError("the task is not the one that the verdict is about", where="--task")
     cases = record.get("profile", {}).get("cases", {})
-    seeded = replace(config or VerifierConfig(), seed=int(cases.get("seed", 0)))
+    before = Verdict.from_dict(dict(record))
+    seeded = replace(config or VerifierConfig(), seed=int(cases.get("seed", 0)), trust=before.trust)
     verifier = Verifier(seeded, **tools)
     try:
         again = await verifier.test(task, source, hidden=bool(cases.get("hidden", False)))
@@ -57,12 +58,12 @@ async def replay(
             again = await verifier.measure(task, source, again)
     finally:
         await verifier.aclose()
-    return Replay(again, tuple(_differences(Verdict.from_dict(dict(record)), again)))
+    return Replay(again, tuple(_differences(before, again)))
 
 
 def _differences(before: Verdict, after: Verdict) -> list[str]:
     found = []
-    for name in ("status", "form", "passed", "total", "worst_error", "backend", "device"):
+    for name in ("status", "form", "passed", "total", "worst_error", "backend", "device", "trust"):
         old, new = getattr(before, name), getattr(after, name)
         if old != new:
             found.append(f"{name}: {old} before, {new} now")

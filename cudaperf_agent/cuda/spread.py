@@ -129,7 +129,7 @@ def coverage(
 
 def keep_spread(spread: Spread, gpu: Gpu) -> None:
     """Write it into the cache folder, for every later comparison on this device."""
-    path = _path(gpu)
+    path = spread_file(gpu)
     path.parent.mkdir(parents=True, exist_ok=True)
     building = path.with_suffix(f".{os.getpid()}")
     building.write_text(json.dumps({"device": gpu.name, "driver": gpu.driver, **asdict(spread)}, indent=1))
@@ -139,12 +139,13 @@ def keep_spread(spread: Spread, gpu: Gpu) -> None:
 def known_spread(gpu: Gpu) -> Spread:
     """Of this device; without points where it was never measured."""
     try:
-        data = json.loads(_path(gpu).read_text())
+        data = json.loads(spread_file(gpu).read_text())
         return Spread(tuple(SpreadPoint(**point) for point in data["points"]))
     except (OSError, ValueError, KeyError, TypeError):
         return UNKNOWN
 
 
-def _path(gpu: Gpu) -> Path:
+def spread_file(gpu: Gpu) -> Path:
+    """Where its spread is kept."""
     key = "\0".join([gpu.name, gpu.arch, gpu.driver, str(gpu.sms)])
     return cache_dir() / "machine" / f"spread-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"

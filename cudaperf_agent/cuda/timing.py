@@ -11,12 +11,14 @@ from statistics import median
 
 import numpy as np
 
+from cudaperf_agent.cuda.clocks import CLOCKS, ClockRule, batch_agreement, call_agreement, without_waiting
 from cudaperf_agent.cuda.gpu import find_gpu
 from cudaperf_agent.cuda.operations import Operations, count_operations
 from cudaperf_agent.cuda.timing_process import TimedCall, TimedKind, TimedProcess, TimedProcessEnded
 from cudaperf_agent.cuda.trace import Trace, make_trace
 from cudaperf_agent.cuda.verdict import Status, Timing
 from cudaperf_agent.execution.native import Wrap
+from cudaperf_agent.execution.witness import Witness
 from cudaperf_agent.tasks.bounds import Bounds, surely_right
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.compare import compare
@@ -38,9 +40,9 @@ class TimingConfig:
         contents_at_once: Sets whose right outputs are computed at the same time.
         reference_seconds: A size is not made larger once the C takes this long.
         exchanges: Empty exchanges, to know what the parent's clock adds.
-        slack: Share by which the two clocks may differ beyond that.
-        slack_seconds: And seconds per call (wake-ups of the parent on a busy machine).
-        late_calls: Share of the calls in which this process may have been woken later than that.
+        clocks: When the two clocks agree.
+        null_calls: Make an empty call of a process of ours beside each call, to compare the clocks over the batch.
+        slack_seconds: Seconds per call that other host threads may have been computing, whatever their share.
         other_cpu: Share of the time that other host threads may have been computing.
         deadline: Seconds of the whole process.
         processes: Fresh processes per kind of time; five in evaluation.
@@ -59,9 +61,9 @@ class TimingConfig:
     contents_at_once: int = 3
     reference_seconds: float = 0.5
     exchanges: int = 20
-    slack: float = 0.05
+    clocks: ClockRule = CLOCKS
+    null_calls: bool = True
     slack_seconds: float = 2e-4
-    late_calls: float = 0.25
     other_cpu: float = 0.2
     deadline: float = 120.0
     processes: int = 1
@@ -123,8 +125,8 @@ class Timed:
         status: `WRONG` for a wrong output at the timed size, `UNSTABLE` where the clocks disagree, `CHEAT` for work on
             other host threads, `TIMEOUT`, `CRASH`, `LAUNCH_ERROR`.
         message: One sentence.
-        clocks: Sums of both clocks, of the exchange's cost, of other threads' CPU time, the time of loading, and by how
-            much the parent's clock exceeded the child's in the call at the edge of what is looked at.
+        clocks: Sums of both clocks, of the exchange's cost, of other threads' CPU time, the time of loading, and what
+            `clocks` found, over the batch and call by call.
     """
 
     timing: Timing | None
@@ -178,6 +180,7 @@ class TimedRun:
             wrap=wrap,
             env=env or {},
         )
+        self._witness = Witness() if config.null_calls and tracer is None else None
         self._ended: Timed | None = None
         self.stage_seconds = 0.0
         self.call_seconds = 0.0
@@ -188,6 +191,8 @@ class TimedRun:
         try:
             self._process.__enter__()
             self._process.stage(poison=self._config.poison, flush_bytes=self._flush_bytes)
+            if self._witness is not None:
+                self._witness.__enter__()
         except TimedProcessEnded as error:
             self._ended = _failed(error)
         self.stage_seconds = time.perf_counter() - started
@@ -234,20 +239,25 @@ class TimedRun:
         return make_trace(texts, gpu.attributes if gpu is not None else {})
 
     def close(self) -> None:
-        """End the process."""
+        """End the processes."""
         self._process.__exit__(None, None, None)
+        if self._witness is not None:
+            self._witness.__exit__(None, None, None)
 
     def _timed(self) -> Timed:
-        config, calls = self._config, list[TimedCall]()
+        config, calls, null_calls = self._config, list[TimedCall](), list[float]()
         self._process.extend(config.deadline)
         exchanges = [self._process.exchange() for _ in range(config.exchanges)]
         for content in _secret_order(len(self._contents.cases), config):
+            if self._witness is not None:
+                length = calls[-1].seconds if calls else 0.0
+                null_calls.append(self._witness.null_call(min(max(length, 0.0), config.clocks.null_seconds)))
             call = self._process.call(content)
             problem = self.checker.problem(call)
             if problem:
                 return _wrong(problem)
-            calls.append(TimedCall(call.content, call.seconds, call.outside, call.other_cpu, None, {}))
-        return _result(self.kind, self._contents, calls, exchanges, self._process.load_seconds, config)
+            calls.append(TimedCall(call.content, call.seconds, call.outside, call.late, call.other_cpu, None, {}))
+        return _result(self.kind, self._contents, calls, exchanges, null_calls, self._process.load_seconds, config)
 
 
 def _wrong(problem: str) -> Timed:
@@ -350,28 +360,29 @@ def _result(
     contents: Contents,
     calls: Sequence[TimedCall],
     exchanges: Sequence[float],
+    null_calls: Sequence[float],
     load_seconds: float,
     config: TimingConfig,
 ) -> Timed:
-    inside, outside = sum(c.seconds for c in calls), sum(c.outside for c in calls)
+    child, parent, late = [c.seconds for c in calls], [c.outside for c in calls], [c.late for c in calls]
+    inside, outside = sum(child), sum(parent)
     cost = len(calls) * median(exchanges)
-    # Call by call, and all but the worst quarter: one late wake-up of this process must not decide, and a lie about
-    # fewer calls than that does not move a median.
-    excess = np.quantile([c.outside - c.seconds * (1 + config.slack) for c in calls], 1 - config.late_calls)
-    allowed = float(np.quantile(exchanges, 0.9)) + config.slack_seconds
+    checks = [call_agreement(child, without_waiting(child, parent, late), exchanges, config.clocks)]
+    if null_calls:
+        checks.append(batch_agreement(child, parent, late, null_calls, config.clocks))
     other = sum(c.other_cpu for c in calls)
     clocks = {
-        "excess_seconds": float(excess),
-        "allowed_excess_seconds": allowed,
+        **{name: value for check in checks for name, value in check.figures.items()},
         "child_seconds": inside,
         "parent_seconds": outside,
         "exchange_seconds": cost,
+        "waiting_seconds": sum(late),
         "other_threads_cpu_seconds": other,
         "load_seconds": load_seconds,
     }
     if other > config.other_cpu * inside and other > len(calls) * config.slack_seconds:
         return Timed(None, Status.CHEAT, f"other host threads computed for {other:.6f} s meanwhile", clocks)
-    if excess > allowed or any(c.seconds > c.outside for c in calls):
+    if not all(check.agree for check in checks):
         message = f"the clocks disagree: {outside:.6f} s outside, {inside:.6f} s inside, {cost:.6f} s of messages"
         return Timed(None, Status.UNSTABLE, message, clocks)
     sets = len(contents.cases)

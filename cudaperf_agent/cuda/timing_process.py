@@ -25,6 +25,7 @@ from typing import IO, Literal
 
 from cudaperf_agent.cuda.shared_area import SharedArea, layout_of
 from cudaperf_agent.errors import CudaPerfError
+from cudaperf_agent.execution.lateness import own_waited_seconds, process_within, waited_seconds
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Case, Task, Value
 
@@ -56,6 +57,7 @@ class TimedCall:
         content: Index of the content set.
         seconds: By the child's clock: from the call to full synchronisation.
         outside: By the parent's clock: the same and the exchange of two messages.
+        late: Seconds that either side waited for a processor meanwhile: the sum, though some may be of `seconds`, too.
         other_cpu: CPU seconds of other threads of the process meanwhile.
         changed: Name of a read-only buffer that changed.
         outputs: By name, as they lie in the shared memory: good until the next call.
@@ -64,6 +66,7 @@ class TimedCall:
     content: int
     seconds: float
     outside: float
+    late: float
     other_cpu: float
     changed: str | None
     outputs: dict[str, Value]
@@ -94,6 +97,7 @@ class TimedProcess:
     _words: IO[bytes] | None = None
     _area: SharedArea | None = None
     _until: float = 0.0
+    _pid: int = 0
 
     def __enter__(self) -> TimedProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="cudaperf-timer-"))
@@ -153,6 +157,8 @@ class TimedProcess:
         self._put(struct.pack("<IIIQ", len(layout.arguments), layout.sets, poison, flush_bytes))
         self._put(b"".join(struct.pack("<IQ", a.kind, a.size) for a in layout.arguments))
         self._expect(b"S")
+        assert self._process is not None
+        self._pid = process_within(self._process.pid, self.argv[0])
 
     def extend(self, seconds: float) -> None:
         """Give the process `seconds` from now: it may have waited for its turn."""
@@ -171,10 +177,12 @@ class TimedProcess:
         """One call on content set `content`."""
         self._put(struct.pack("<I", content))
         self._expect(b"R")
+        waited = waited_seconds(self._pid) + own_waited_seconds()
         started = time.perf_counter()
         self._put(b"G")
         self._expect(b"D")
         outside = time.perf_counter() - started
+        late = waited_seconds(self._pid) + own_waited_seconds() - waited
         status, synchronised, seconds, other = struct.unpack("<iidd", self._get(24))
         if status or synchronised:
             raise TimedProcessEnded(
@@ -184,7 +192,7 @@ class TimedProcess:
         assert self._area is not None
         outputs = self._area.outputs(self.contents[content])
         changed = list(self.task.inputs())[index].name if index >= 0 else None
-        return TimedCall(content, seconds, outside, other, changed, outputs)
+        return TimedCall(content, seconds, outside, late, other, changed, outputs)
 
     def load(self, library: Path) -> None:
         """Another library from now on, in the same process: only for code that is trusted as our own."""

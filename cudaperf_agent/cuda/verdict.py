@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, get_args
+
+Trust = Literal["suspicious", "own"]
+"""How far a candidate is believed: ``own`` is for what our own generator made, and looks for mistakes only."""
 
 
 class Status(StrEnum):
@@ -146,6 +149,7 @@ class Verdict:
         versions: Of nvcc, driver, emulator, g++, this package.
         clocks: Recorded clocks and throttling, GPU only.
         seconds: Wall time spent per phase (``compile``, ``test``, ``time``).
+        trust: How it was tested and timed, whatever was asked for: without a GPU always ``suspicious``.
         transient: A limit ended a compiler, so another try may go otherwise: not to be kept for the same source.
     """
 
@@ -169,6 +173,7 @@ class Verdict:
     clocks: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     transient: bool = False
+    trust: Trust = "suspicious"
 
     @property
     def correct(self) -> bool:
@@ -193,6 +198,8 @@ class Verdict:
         """The inverse of `to_dict`."""
         plain = dict(data)
         plain["status"] = Status(plain["status"])
+        if plain.get("trust", "suspicious") not in get_args(Trust):
+            raise ValueError(f"trust is {plain['trust']!r}")
         plain["diagnostics"] = tuple(Diagnostic(**d) for d in plain.get("diagnostics", ()))
         plain["reports"] = tuple(Report(**r) for r in plain.get("reports", ()))
         plain["failure"] = FailedCase(**plain["failure"]) if plain.get("failure") else None

@@ -119,7 +119,7 @@ class Verifier:
             verdict = await self._on_emulator(task, built, suite, hidden)
         else:
             verdict = await self._on_gpu(task, built, suite)
-            if verdict.correct and built.emulated.artefact is not None and self.place.config.trust != "own":
+            if verdict.correct and built.emulated.artefact is not None and self.place.trust != "own":
                 verdict = _combined(verdict, await self._on_emulator(task, built, suite, hidden))
         known = built.verdict()
         verdict = replace(
@@ -179,7 +179,7 @@ class Verifier:
             async with self._worker(function, waited) as worker:
                 return await run_twice_on_gpu(artefact, task, cases, limits=limits, wrap=wrap, worker=worker)
 
-        repeat_seconds = None if config.trust == "own" else config.repeat_seconds
+        repeat_seconds = None if self.place.trust == "own" else config.repeat_seconds
         verdict = await try_candidate(
             task,
             suite,
@@ -237,7 +237,12 @@ class Verifier:
             "nvcc": place.nvcc.version,
             **({"driver": place.gpu.driver} if place.gpu else {}),
         }
-        return replace(verdict, digests={**verdict.digests, **digests}, versions={**verdict.versions, **versions})
+        return replace(
+            verdict,
+            digests={**verdict.digests, **digests},
+            versions={**verdict.versions, **versions},
+            trust=place.trust,
+        )
 
 
 def _lasting(built: Built | Verdict) -> bool:

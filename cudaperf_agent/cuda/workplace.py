@@ -16,6 +16,7 @@ from cudaperf_agent.cuda.large_case import LARGE, LargeCase
 from cudaperf_agent.cuda.own import OwnConfig
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
+from cudaperf_agent.cuda.verdict import Trust
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.sandbox import Sandbox, detect
 from cudaperf_agent.execution.standby import StandbyConfig
@@ -77,7 +78,7 @@ class VerifierConfig:
     standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
     staged: int = 6
-    trust: Literal["nobody", "own"] = "nobody"
+    trust: Trust = "suspicious"
     own: OwnConfig = field(default_factory=OwnConfig)
     large: bool = True
     large_case: LargeCase = LARGE
@@ -134,6 +135,11 @@ class Workplace:
     def device(self) -> str:
         """Name of what candidates run on."""
         return self.gpu.name if self.gpu is not None else "CPU emulator"
+
+    @property
+    def trust(self) -> Trust:
+        """What applies here: on the emulator nothing is left out."""
+        return self.config.trust if self.gpu is not None else "suspicious"
 
     async def note_build(self) -> None:
         """Count a build; now and then, keep the cache to its size."""

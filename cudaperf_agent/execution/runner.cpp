@@ -1,5 +1,10 @@
 // runner REQUEST RESPONSE LIBRARY [PRELOADED_LIBRARY...]
 // runner --standby
+// runner --clock
+//
+// With --clock it is the other side of an empty call, for who wants to know what a clock on this side adds to one: it
+// reads seconds (f64) to be busy for, says "R", waits for one byte, is busy, and says "D" and the seconds (f64) that it
+// took. It ends when standard input is closed.
 //
 // With --standby it first makes a CUDA context (0.2 to 1 s), says "ready" on standard output, and takes the other
 // arguments, separated by spaces, from one line of standard input; it ends when that is closed.
@@ -139,6 +144,26 @@ struct Reader {
   }
 };
 
+// Empty calls, for `witness.py`; the same system calls around each as timer.cu makes around a call.
+[[noreturn]] void answer_clock() {
+  double wanted;
+  while (read(0, &wanted, sizeof wanted) == sizeof wanted) {
+    char go;
+    timespec cpu;
+    if (write(1, "R", 1) != 1 || read(0, &go, 1) != 1) break;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    double start = now();
+    while (now() - start < wanted) {
+    }
+    double taken = now() - start;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    if (write(1, "D", 1) != 1 || write(1, &taken, sizeof taken) != sizeof taken) break;
+  }
+  _exit(0);
+}
+
 // The context that the library's own CUDA runtime will find. By the driver alone, so that no GPU is needed to build this.
 const char *start_cuda() {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -186,6 +211,7 @@ std::vector<char *> wait_for_job(char *program) {
 
 int main(int argc, char **argv) {
   std::vector<char *> job;
+  if (argc == 2 && !strcmp(argv[1], "--clock")) answer_clock();
   if (argc == 2 && !strcmp(argv[1], "--standby")) {
     job = wait_for_job(argv[0]);
     argc = static_cast<int>(job.size());

@@ -22,7 +22,12 @@ Kind = Literal["bubblewrap", "unshare", "setpriv", "none"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt", "/nix/store")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
-_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH")
+_KEPT_VARIABLES = (
+    *("PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH"),
+    # What runs are given by name: the user's own value must not be what takes it away again.
+    *("USER", "ASAN_OPTIONS", "CUDAPERF_PLACE_LEFT", "TORCH_CUDA_ARCH_LIST", "TORCH_EXTENSIONS_DIR"),
+    *("TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS", "TRITON_CACHE_DIR"),
+)
 _KEPT_PREFIXES = ("LC_", "OMP_", "GOMP_", "CUDAPERF_EMULATOR_", "CUDA_")
 _PATH_PREFIXES = ("-I", "-L", "-B", "-isystem", "-include", "-Xcompiler=", "-ccbin=", "-Wl,-rpath,")
 _UNSHARED = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")

@@ -93,6 +93,17 @@ def test_a_project_file_cannot_send_the_user_s_key_elsewhere(project: Path) -> N
     assert load_settings(environ=trusted).settings.endpoint.url == "http://mine.example/v1"
 
 
+def test_a_project_file_cannot_have_candidates_believed(project: Path) -> None:
+    (project / "cudaperf.toml").write_text("[verify]\ntrust = 'own'\n")
+    with pytest.raises(ConfigError, match="to be believed"):
+        load_settings(environ={})
+    for said in ({"CUDAPERF_VERIFY__TRUST": "own"}, {}):
+        flags = {} if said else {"verify.trust": "own"}
+        assert load_settings(flags, environ=said).settings.verify.trust == "own"
+    (project / "cudaperf.toml").write_text("[verify]\ntrust = 'suspicious'\n")
+    assert load_settings(environ={}).settings.verify.trust == "suspicious"
+
+
 def test_every_setting_is_documented() -> None:
     assert [key for key, text in setting_keys().items() if not text.endswith((".", "`"))] == []
 

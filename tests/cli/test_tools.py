@@ -105,7 +105,7 @@ def test_verify_needs_its_files(cli: Cli, tmp_path: Path, as_json: bool) -> None
 def test_verify_tells_a_verdict(cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from told_verifier import ToldVerifier, answer
 
-    monkeypatch.setattr(parts, "make_verifier", lambda seed: ToldVerifier())
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, trust: ToldVerifier())
     path = tmp_path / "k.cu"
     for status, code in (("correct", 0), ("wrong", 1)):
         path.write_text(answer(status).partition("```cuda\n")[2].rpartition("```")[0])
@@ -157,6 +157,35 @@ def test_what_is_no_verdict_is_not_replayed(cli: Cli, c_cases: Path, tmp_path: P
     assert done.code == 2
     assert "not a verdict" in done.json["error"]["message"]
     assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--seed", "1").code == 2
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", "--replay", record, "--trust", "own").code == 2
+
+
+@pytest.mark.parametrize("given", ["flag", "environment"])
+def test_verify_says_how_far_a_candidate_was_believed(
+    given: str, cli: Cli, c_cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from told_verifier import ToldVerifier, answer
+
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, trust: ToldVerifier(gpu=True, trust=trust))
+    path = tmp_path / "k.cu"
+    path.write_text(answer("correct").partition("```cuda\n")[2].rpartition("```")[0])
+    plain = cli("verify", path, "--task", c_cases / "saxpy.c")
+    assert "trust" not in plain.out
+    if given == "environment":
+        monkeypatch.setenv("CUDAPERF_VERIFY__TRUST", "own")
+    flag = ["--trust", "own"] if given == "flag" else []
+    done = cli("verify", path, "--task", c_cases / "saxpy.c", *flag)
+    assert "trust:    own: nothing looked for cheats" in done.out
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", *flag, "--json").json["verdict"]["trust"] == "own"
+    assert cli("verify", path, "--task", c_cases / "saxpy.c", "--trust", "everybody").code == 2
+
+
+def test_without_a_gpu_nothing_is_believed(cli: Cli, c_cases: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text(KERNEL)
+    done = cli("verify", path, "--task", c_cases / "saxpy.c", "--trust", "own", "--json")
+    assert "changes nothing here" in done.err
+    assert done.json["verdict"]["trust"] == "suspicious"
 
 
 @pytest.mark.slow
@@ -166,3 +195,33 @@ def test_verify_takes_the_file_that_translate_wrote(cli: Cli, tmp_path: Path) ->
     done = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
     assert done.code == 0, done.out
     assert done.json["verdict"]["form"] == "device"
+
+
+def test_doctor_has_nothing_to_calibrate_without_a_gpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDAPERF_GPU", "off")
+    done = cli("doctor", "--calibrate")
+    assert done.code == 3
+    assert "nothing to calibrate" in done.err
+    assert not done.out
+    assert cli("doctor", "--calibrate", "--json").json["error"]["message"].endswith("nothing to calibrate")
+
+
+def test_doctor_tells_a_calibration(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cli import calibrate
+    from cudaperf_agent.cuda.calibrate import Calibration
+    from cudaperf_agent.cuda.ceilings import Ceilings
+    from cudaperf_agent.cuda.spread import Coverage, Spread, SpreadPoint
+
+    ceilings = Ceilings(4.2e12, 4.4e12, 4.3e12, 7.5e12, 6.44e13, 3.3e13, 8e-6, 9.6e-6)
+    spread = Spread((SpreadPoint(4e-5, 0.0123, 24),))
+    found = Calibration("H200", ceilings, spread, Coverage(12, 11, 1.1), {"saxpy": 24}, (Path("/c/spread.json"),))
+    monkeypatch.setattr(calibrate, "calibrated", lambda: found)
+    done = cli("doctor", "--calibrate")
+    assert done.code == 0
+    assert "memory:     copy 4.2 TB/s" in done.out
+    assert "spread:     1.2 % between 24 processes, calls of 0.04 ms" in done.out
+    assert "11 of 12" in done.out
+    assert "kept in:    /c/spread.json" in done.out
+    data = cli("doctor", "--calibrate", "--json").json["calibration"]
+    assert data["ceilings"]["null_call_seconds"] == 9.6e-6
+    assert data["spread"] == [{"seconds": 4e-5, "deviation": 0.0123, "processes": 24}]

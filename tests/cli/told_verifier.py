@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from cudaperf_agent.cuda.verdict import Diagnostic, FailedCase, Speedup, Status, Timing, Verdict
+from cudaperf_agent.cuda.verdict import Diagnostic, FailedCase, Speedup, Status, Timing, Trust, Verdict
 from cudaperf_agent.tasks.model import Task
 
 
@@ -25,8 +25,9 @@ def answer(status: str, *, hidden: str = "correct", number: int = 0, message: st
 class ToldVerifier:
     """Stands in for `cuda.verifier.Verifier`."""
 
-    def __init__(self, *, gpu: bool = False) -> None:
+    def __init__(self, *, gpu: bool = False, trust: Trust = "suspicious") -> None:
         self.gpu = gpu
+        self.trust = trust
         sandbox = SimpleNamespace(name="none", covers=("nothing",), misses=("everything",), wrap=_as_it_is)
         self.place = SimpleNamespace(sandbox=sandbox)
 
@@ -58,6 +59,7 @@ class ToldVerifier:
             backend=self.backend,
             device=device,
             versions={"nvcc": "13.0.88"},
+            trust=self.trust,
         )
         if status is Status.WRONG:
             failure = FailedCase("n=7", {"n": "7"}, "y differs", "y", 3, "1.0", "2.0", 1.0, 1e-6)

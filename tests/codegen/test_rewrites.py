@@ -226,3 +226,21 @@ def test_a_start_whose_variables_the_loop_changes_is_read_from_the_counter_itsel
     made = rewritten(source)
     assert made[:2] == ["int i = s;", "for (int i_now = i; i_now < n; i_now += 3) {"]
     assert made[-2:] == ["i = i < n ? (int)((long)i + 3L * (((long)n - (long)i + 2L) / 3L)) : i;", "return i;"]
+
+
+def test_a_reduction_beside_an_inner_loop_is_kept_on_the_device() -> None:
+    source = """int f(const int *a, int n, int m, int *out) { int c = 0, s = 0;
+for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) s += a[i * m + j]; c += 2; } out[0] = s; return c; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    finish = naive.source[naive.source.index("void f_finish(") :]
+    assert "    int c = 0;\n" in finish[: finish.index("\n}\n")]
+
+
+def test_two_quotients_in_one_plan_are_told_apart() -> None:
+    """``half`` bounds the loop and ``(x - 1) % 1000`` is its index: facts about one say nothing about the other."""
+    source = """void f(int *b, int m) { int x = 1; int half = (m + 1) / 2;
+for (int i = 0; i < half; i++) b[((x - 1) % 1000) & 7] += i; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    assert "atomicAdd(&b[" in naive.source

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda.clocks import CLOCKS
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_TO_END, NAIVE
+from cudaperf_agent.cuda.replay import replay
 from cudaperf_agent.cuda.timing import TIMING
-from cudaperf_agent.cuda.verdict import Verdict
+from cudaperf_agent.cuda.verdict import Trust, Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 from cudaperf_agent.reward.presets import PAPER, ROBUST
 from cudaperf_agent.reward.verifiable import verifiable_reward
@@ -18,7 +21,7 @@ from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
-from tests.cuda.standin import stand_in
+from tests.cuda.standin import GPU, stand_in
 
 CHEATS = Path(__file__).parent.parent / "cheats"
 HONEST = (CHEATS / "00_honest.cu").read_text()
@@ -31,7 +34,7 @@ CONFIG = VerifierConfig(
         fewest_contents=2,
         size_bytes=1 << 20,
         contents_bytes=4 << 20,
-        slack_seconds=0.05,
+        clocks=replace(CLOCKS, slack_seconds=0.05),
     ),
     reference_samples=3,
     also_emulate=False,
@@ -121,6 +124,26 @@ async def test_own_kernels_share_a_process_and_are_checked(tmp_path: Path, monke
     ]
     assert "timed size" in verdicts[2].message
     assert [t.kind for t in verdicts[0].timings] == ["device", "naive", "reference"]
+    assert {v.trust for v in verdicts} == {"own"}
+
+
+@pytest.mark.parametrize("trust", ["own", "suspicious"])
+async def test_a_replay_keeps_the_trust(trust: Trust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = stand_in(replace(CONFIG, trust=trust), tmp_path, monkeypatch)
+    task = await saxpy()
+    try:
+        verdict = await measured(verifier, task, HONEST)
+    finally:
+        await verifier.aclose()
+    record = json.loads(json.dumps(verdict.to_dict()))
+    other: Trust = "suspicious" if trust == "own" else "own"
+    tools = {"sandbox": verifier.place.sandbox, "gpu": GPU}
+    again = await replay(record, task, HONEST, replace(CONFIG, trust=other), **tools)
+    assert again.verdict.trust == verdict.trust == trust
+    kinds = [t.kind for t in again.verdict.timings]
+    assert kinds == [t.kind for t in verdict.timings]
+    assert ("end_to_end" in kinds) == (trust == "suspicious")
+    assert not [d for d in again.differences if not d.startswith("speedup")]
 
 
 async def test_a_time_below_the_floor_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudaperf_agent.execution.child import ChildResult, Limits, run_child
+from cudaperf_agent.execution.native import child_environment
 from cudaperf_agent.execution.sandbox import Sandbox, _candidates, _works, detect
 
 pytestmark = pytest.mark.skipif(detect().kind != "bubblewrap", reason="bubblewrap does not work on this machine")
@@ -103,3 +104,20 @@ async def test_a_program_may_lie_in_a_folder_that_is_shown_as_a_whole(tmp_path: 
     argv = detect().reading(tools).wrap([str(program)], folder)
     done = await run_child(argv, limits=Limits(seconds=10), cwd=folder)
     assert done.stdout == b"hello\n"
+
+
+async def test_what_a_run_is_given_reaches_it_whatever_the_user_has_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {
+        **child_environment(tmp_path), "USER": "cudaperf", "CUDAPERF_PLACE_LEFT": "1", "ASAN_OPTIONS": "x=1",
+        "TORCH_CUDA_ARCH_LIST": "9.0", "TRITON_CACHE_DIR": str(tmp_path),
+    }  # fmt: skip
+    for name in given:
+        if name != "PATH":
+            monkeypatch.setenv(name, "of the user")
+    monkeypatch.setenv("SECRET_KEY", "of the user")
+    done = await run_child(detect().wrap(["/usr/bin/env"], tmp_path), cwd=tmp_path, env=given)
+    seen = dict(line.split("=", 1) for line in done.stdout.decode().splitlines() if "=" in line)
+    assert {name: seen.get(name) for name in given} == given
+    assert "of the user" not in seen.values()

@@ -14,7 +14,7 @@ from cudaperf_agent.cuda.verdict import Status
 from cudaperf_agent.execution.child import Limits
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
-SHORT = replace(MODULES, emulated=Limits(seconds=20.0, memory=2 << 30, file_bytes=64 << 20))
+SHORT = replace(MODULES, emulated=Limits(seconds=10.0, memory=2 << 30, file_bytes=64 << 20))
 CALL = "        launch(kernels.row_softmax"
 KERNEL = "    __shared__ float shared[256];"
 LAUNCHER = "    return cudaGetLastError();"

@@ -61,3 +61,42 @@ async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, to
     crash = await measured(HONEST.replace(ALL, "raise ValueError('no')"))
     assert crash.status is Status.CRASH
     assert "ValueError" in crash.message
+
+
+SUMS = """import torch
+class ExpSum(torch.nn.Module):
+    def forward(self, x):
+        return x.exp().sum(1)
+def get_inputs():
+    return [torch.randn(4, 20001)]
+"""
+ONE_AFTER_ANOTHER = """import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        terms = x.exp().to(torch.TYPE)
+        total = terms[:, 0]
+        for j in range(1, terms.shape[1]):
+            total = total + terms[:, j]
+        return total.float()
+"""
+
+
+async def test_timed_outputs_may_be_summed_in_any_order_but_not_in_half(
+    module_bench: ModuleBench, tmp_path: Path
+) -> None:
+    path = tmp_path / "exp_sum.py"
+    path.write_text(SUMS)
+    task = await module_bench.described(path)
+    place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
+    known = await make_baselines(task, place, CONFIG)
+
+    async def measured(dtype: str) -> Verdict:
+        file = plain(ONE_AFTER_ANOTHER.replace("TYPE", dtype))
+        return await measured_module(task, file, Kernels({}), Verdict(Status.CORRECT), known, place, CONFIG)
+
+    verdict = await measured("float32")
+    assert verdict.correct, verdict.message
+    half = await measured("float16")
+    assert half.status is Status.WRONG
+    assert "at the timed size" in half.message

@@ -117,6 +117,11 @@ async def test_the_roofline_makes_do_with_the_datasheet(store: Store) -> None:
     assert "arithmetic ceiling unknown" in page
     assert "share of datasheet bandwidth</td><td>62.5%" in page
     assert "ptxas" not in page
+    # What was measured goes before what the datasheet says.
+    measured = replace(view.best_turn.verdict, profile={**profile, "peak_bytes_per_second": 4e12})
+    view.best_turn.verdict = measured
+    assert "3 of the 4 TB/s that copying reaches" in html_report(view)
+    assert "75% of the limit" in html_report(view)
 
 
 @pytest.mark.slow

@@ -60,6 +60,11 @@ def task_line(program: Program, turn: int, most: int) -> dict[str, Any]:
     }
 
 
+def area_of(family: str) -> str:
+    """The area that a family of programs belongs to."""
+    return _AREAS[family]
+
+
 def build(
     path: Path,
     *,

@@ -15,7 +15,7 @@ import numpy as np
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.dataset.build import read_lines
-from training.dataset.table import EXTENDED, median_error, write_rows
+from training.dataset.table import EXTENDED, median_error, read_rows, write_rows
 from training.dataset.transfer import is_hand_written, transfer_lines
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -112,16 +112,58 @@ def write_export(built: list[dict[str, Any]], measured: list[dict[str, Any]], fo
     names = {r["task"] for r in rows}
     variants, tasks = folder / "variants.parquet", folder / "tasks.parquet"
     write_rows(rows, variants)
-    write_rows(
-        [
-            {**{k: line[k] for k in ("task", "family", "member", "area", "entry", "source", "digest")},
-             "sizes": json.dumps(line["sizes"])}
-            for line in built
-            if line["task"] in names
-        ],
-        tasks,
-    )  # fmt: skip
+    write_rows([_task_row(line) for line in built if line["task"] in names], tasks)
     return variants, tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a merge did.
+
+    Attributes:
+        paths: Files that were written.
+        variants, tasks: How many were new.
+        apart: log2 gain of this measurement less that in the file, of the variants that both have.
+    """
+
+    paths: tuple[Path, Path]
+    variants: int
+    tasks: int
+    apart: tuple[float, ...]
+
+
+def add_measured(plan: list[dict[str, Any]], measured: list[dict[str, Any]], folder: Path) -> Added:
+    """Add the variants of a later measurement to ``variants.parquet`` and ``tasks.parquet``; what is there stays.
+
+    Args:
+        plan: What was measured (`plan.read_plan`).
+        measured: Rows of that measurement alone: gains are over its own naive times.
+        folder: Of the files.
+
+    Raises:
+        ConfigError: Nothing of the plan was measured.
+    """
+    found = [r for r in merged(plan, measured) if r["status"] != "not_measured"]
+    if not found:
+        raise ConfigError("nothing of the plan is measured", hint="run `cudaperf dataset measure --plan` on a GPU")
+    variants, tasks = folder / "variants.parquet", folder / "tasks.parquet"
+    old, old_tasks = read_rows(variants), read_rows(tasks)
+    known = {(r["task"], r["variant"]): r for r in old}
+    new = [r for r in found if (r["task"], r["variant"]) not in known]
+    again = [(r, known[r["task"], r["variant"]]) for r in found if (r["task"], r["variant"]) in known]
+    apart = [
+        r["gain"] - o["gain"] for r, o in again if r["gain"] is not None and o["gain"] is not None and not r["naive"]
+    ]
+    have, named = {r["task"] for r in old_tasks}, {r["task"] for r in new}
+    lines = [_task_row(line) for line in plan if line["task"] in named - have]
+    write_rows([*old, *new], variants)
+    write_rows([*old_tasks, *lines], tasks)
+    return Added((variants, tasks), len(new), len(lines), tuple(apart))
+
+
+def _task_row(line: dict[str, Any]) -> dict[str, Any]:
+    kept = {k: line[k] for k in ("task", "family", "member", "area", "entry", "source", "digest")}
+    return {**kept, "sizes": json.dumps(line["sizes"])}
 
 
 def write_transfer(measured: list[dict[str, Any]], folder: Path) -> Path:

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import pickle
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -30,6 +30,8 @@ from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 from cudaperf_agent.tasks.widen import has_floats, widen
 from training.dataset.bundle import Bundle, bundle
 from training.dataset.families import FAMILIES, Program
+from training.dataset.sampled import ORIGIN as POLICY
+from training.dataset.transfer import ORIGIN as HAND
 from training.dataset.transfer import HandWritten, contained, hand_written, is_hand_written
 from training.dataset.variants import DataVariant, SeriesConfig, variants_of
 
@@ -37,6 +39,7 @@ Compile: TypeAlias = Callable[[Task, Bundle, Path, str], Path | str]
 """From a bundle to a library, or to the reason why there is none: (task, bundle, folder, name)."""
 
 _SAMPLE = 1 << 16
+_FOREIGN = frozenset({HAND, POLICY})
 _CONTENT = 1  # seed of the timed contents
 
 
@@ -102,33 +105,72 @@ def program_named(name: str) -> Program:
     return next(f for f in FAMILIES if f.name == family).program(int(member))
 
 
-def make_job(name: str, turn: int, folder: Path, compile_it: Compile, config: JobConfig) -> Job:
-    """Generate, compile, draw contents and compute what they must give. Blocking; for a process of its own."""
+def make_job(
+    name: str,
+    turn: int,
+    folder: Path,
+    compile_it: Compile,
+    config: JobConfig,
+    line: Mapping[str, Any] | None = None,
+) -> Job:
+    """Generate, compile, draw contents and compute what they must give. Blocking; for a process of its own.
+
+    Args:
+        name: Of the task.
+        turn: Of `variants_of`.
+        folder: Where a folder of the task is made.
+        compile_it: Makes the library.
+        config: Numbers.
+        line: The task and its variants as `build.task_line` writes them, instead of generating them.
+    """
     place = folder / name.replace("/", "_")
     place.mkdir(parents=True, exist_ok=True)
     try:
-        return asyncio.run(_make(name, turn, place, compile_it, config))
+        return asyncio.run(_make(_taken(name, turn, config, line), place, compile_it, config))
     except CudaPerfError as error:
         return Job(name, str(place), error=str(error))
     except Exception as error:  # noqa: BLE001 - the boundary of a worker: one task must not end a slice
         return Job(name, str(place), error=f"{type(error).__name__}: {error}")
 
 
-async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: JobConfig) -> Job:
-    program: Program | HandWritten
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A task with its variants, wherever they come from.
+
+    Attributes:
+        name, source, entry, sizes: Of the task.
+        variants: The naive one first.
+    """
+
+    name: str
+    source: str
+    entry: str
+    sizes: Mapping[str, int]
     variants: tuple[DataVariant, ...]
+
+
+def _taken(name: str, turn: int, config: JobConfig, line: Mapping[str, Any] | None) -> _Taken:
+    program: Program | HandWritten
+    if line is not None:
+        fields = ("strategy", "parameters", "source", "origin", "base", "naive")
+        variants = tuple(DataVariant(**{f: v[f] for f in fields}) for v in line["variants"])
+        return _Taken(name, line["source"], line["entry"], line["sizes"], variants)
     if is_hand_written(name):
         program = hand_written(name)
-        task = load_task(source=program.source, entry=program.entry)
-        variants = program.kernels
-        sources = [contained(v.source) for v in variants]
-    else:
-        program = program_named(name)
-        task = load_task(source=program.source, entry=program.entry)
-        variants = variants_of(task, turn=turn, config=SeriesConfig(most=config.most))
-        sources = [v.source for v in variants]
+        return _Taken(name, program.source, program.entry, program.sizes, program.kernels)
+    program = program_named(name)
+    task = load_task(source=program.source, entry=program.entry)
+    variants = variants_of(task, turn=turn, config=SeriesConfig(most=config.most))
+    return _Taken(name, program.source, program.entry, program.sizes, variants)
+
+
+async def _make(taken: _Taken, place: Path, compile_it: Compile, config: JobConfig) -> Job:
+    name, variants = taken.name, taken.variants
     if not variants:
         return Job(name, str(place), error="the generator has no variants")
+    task = load_task(source=taken.source, entry=taken.entry)
+    # What people and models write may have macros; the sources are compiled as one file.
+    sources = [contained(v.source) if v.origin in _FOREIGN else v.source for v in variants]
     libraries: list[tuple[str, str] | str] = []
     whole = bundle(task, sources)
     built = await asyncio.to_thread(compile_it, task, whole, place, "all")
@@ -139,13 +181,13 @@ async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: 
             alone = bundle(task, [source])
             one = await asyncio.to_thread(compile_it, task, alone, place, f"v{number}")
             libraries.append((str(one), alone.symbols[0]) if isinstance(one, Path) else one)
-    cases = _cases(task, program, config)
+    cases = _cases(task, taken.sizes, config)
     expected = [*await Oracle(task).expected(cases[:-1]), await _quick(task, cases[-1])]
     arguments = tuple(_written(task, case, place, number) for number, case in enumerate(cases))
     with (place / "expected.pickle").open("wb") as file:
         # The large case is drawn again in the rare case that it is needed again.
         kept = [*cases[:-1], Case(cases[-1].name, {})]
-        pickle.dump((task, kept, expected, _sizes(program, config)), file, protocol=5)
+        pickle.dump((task, kept, expected, _sizes(taken.sizes, config)), file, protocol=5)
     runs, failed = [], []
     for variant, library in zip(variants, libraries, strict=True):
         run = Run(
@@ -157,8 +199,8 @@ async def _make(name: str, turn: int, place: Path, compile_it: Compile, config: 
             runs.append(replace(run, library=library[0], symbol=library[1]))
     head = {
         "task": name,
-        "source_digest": hashlib.sha256(program.source.encode()).hexdigest(),
-        "sizes": {k: int(v) for k, v in program.sizes.items()},
+        "source_digest": hashlib.sha256(taken.source.encode()).hexdigest(),
+        "sizes": {k: int(v) for k, v in taken.sizes.items()},
         "bytes": int(sum(v.nbytes for v in cases[-1].values.values())),
     }
     return Job(name, str(place), arguments, tuple(runs), tuple(failed), head=head)
@@ -213,16 +255,16 @@ def _narrow(name: str, builds: dict[Build, Value]) -> ExpectedOutput:
     return ExpectedOutput(name, plain, (Part("", plain.reshape(-1), allowed),))
 
 
-def _cases(task: Task, program: Program | HandWritten, config: JobConfig) -> list[Case]:
+def _cases(task: Task, sizes: Mapping[str, int], config: JobConfig) -> list[Case]:
     """Small ones, then the timed one."""
     small = [c for c in make_cases(task, hidden=True) if _elements(c)]
     step = max(1, len(small) // max(1, config.small_cases))
     chosen = small[::-step][: config.small_cases] if config.small_cases else []
-    return [*chosen, sized_case(task, _sizes(program, config), _CONTENT)]
+    return [*chosen, sized_case(task, _sizes(sizes, config), _CONTENT)]
 
 
-def _sizes(program: Program | HandWritten, config: JobConfig) -> dict[str, int]:
-    return {name: max(1, value // config.shrink) for name, value in program.sizes.items()}
+def _sizes(sizes: Mapping[str, int], config: JobConfig) -> dict[str, int]:
+    return {name: max(1, value // config.shrink) for name, value in sizes.items()}
 
 
 def _elements(case: Case) -> int:

@@ -16,14 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -37,133 +36,13 @@ from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.tasks.model import Task
+from training.dataset.bench import SOURCE, Bench, BenchConfig
 from training.dataset.bundle import FLAGS, Bundle, compile_bundle, native
 from training.dataset.families import all_programs
 from training.dataset.job import Compile, Job, JobConfig, judge, make_job
 from training.dataset.transfer import transfer_names
 
 _ROOM = 12 << 30
-BENCH = Path(__file__).with_name("bench.cu")
-
-
-@dataclass(frozen=True, slots=True)
-class BenchConfig:
-    """Numbers of a measurement.
-
-    Attributes:
-        warmups: Calls of the timed set before those that count.
-        samples: Timed calls.
-        seconds: A variant gets no more samples than five once it has taken so long.
-        deadline: Seconds after which a variant that does not answer is given up.
-        l2_factor: The L2 is emptied by writing so many times its size.
-        slice_bytes: A results file is closed once it is this large.
-        reserve: Seconds kept back at the end of a slice for what is under way.
-        tasks: After so many tasks the process is started anew: each library brings a CUDA runtime of its own, and what
-            they hold is given back only then.
-    """
-
-    warmups: int = 2
-    samples: int = 15
-    seconds: float = 0.2
-    deadline: float = 30.0
-    l2_factor: float = 2.0
-    slice_bytes: int = 14 << 20
-    reserve: float = 20.0
-    tasks: int = 40
-
-
-@dataclass(slots=True)
-class Bench:
-    """A running `bench.cu`, started again after a crash."""
-
-    program: Path
-    config: BenchConfig
-    l2_bytes: int
-    env: dict[str, str] | None = None
-    _process: subprocess.Popen[bytes] | None = None
-    _pending: bytes = b""
-    _served: int = 0
-
-    def time(self, job: Job) -> list[dict[str, Any]]:
-        """What the bench says of each run of a job, in order.
-
-        ``like`` is the run that its outputs were compared with on the device: the first of its process.
-        """
-        answers: list[dict[str, Any]] = []
-        staged, like = False, -1
-        for number, run in enumerate(job.runs):
-            if not staged:
-                self._stage(job)
-                staged, like = True, -1
-            prefix = str(Path(job.folder) / f"out{number}")
-            c = self.config
-            self._say(f"run {run.library} {run.symbol} {prefix} {c.warmups} {c.samples} {c.seconds}")
-            answer = self._answer()
-            if answer["status"] == "ok" and like < 0:
-                like = number
-            answers.append({**answer, "like": like})
-            if answer["status"] != "ok":
-                self.stop()
-                staged = False
-        self._served += 1
-        if staged:
-            self._say("end")
-        if self._served >= self.config.tasks:
-            self.stop()
-        return answers
-
-    def stop(self) -> None:
-        """End the process, if one runs."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
-        self._process, self._pending, self._served = None, b"", 0
-
-    def _stage(self, job: Job) -> None:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [str(self.program)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, **(self.env or {})},
-            )
-            ready = self._answer()
-            if ready["status"] != "ready":
-                raise BackendUnavailable(f"the bench does not start: {ready.get('message', ready['status'])}")
-            self._say(f"flush {int(self.l2_bytes * self.config.l2_factor)}")
-        for arguments in job.arguments:
-            self._say("set")
-            for kind, size, path in arguments:
-                self._say(f"arg {kind} {size} {path}")
-
-    def _say(self, line: str) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its last words are read as the answer
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        until = time.monotonic() + self.config.deadline
-        while b"\n" not in self._pending:
-            left = until - time.monotonic()
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, left))
-            if not ready:
-                return {"status": "timeout", "message": f"no answer in {self.config.deadline:g} s"}
-            chunk = os.read(self._process.stdout.fileno(), 1 << 16)
-            if not chunk:
-                return {"status": "crash", "message": f"the bench ended with status {self._process.wait()}"}
-            self._pending += chunk
-        line, _, self._pending = self._pending.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
 
 
 @dataclass(slots=True)
@@ -217,6 +96,7 @@ def run_slice(
     machine: dict[str, Any],
     say: Callable[[str], None],
     stopped: Callable[[], bool] = lambda: False,
+    lines: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> int:
     """Measure tasks until they or the seconds are used up; returns how many were finished.
 
@@ -232,6 +112,7 @@ def run_slice(
         machine: What is added to each task's last row: device, driver, versions.
         say: Progress, one line.
         stopped: Asked between tasks.
+        lines: Tasks with their variants, by name, as `build.task_line` writes them; others are generated.
     """
     start = time.monotonic()
     queue = list(names)
@@ -246,7 +127,8 @@ def run_slice(
                 break
             while queue and len(making) + len(judging) < workers + 4 and elapsed < seconds - bench.config.reserve:
                 turn, name = queue.pop(0)
-                making[pool.submit(make_job, name, turn, scratch, compile_it, job_config)] = name
+                line = (lines or {}).get(name)
+                making[pool.submit(make_job, name, turn, scratch, compile_it, job_config, line)] = name
             if elapsed >= seconds - bench.config.reserve:
                 queue = []
             waited: list[Future[Any]] = [*making, *judging]
@@ -311,50 +193,94 @@ def nvcc_compile(nvcc: Path, arch: str, task: Task, text: Bundle, folder: Path, 
     return compile_bundle(nvcc, arch, text, folder, name)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; see the module's docstring."""
-    options = _options(argv)
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """What variants run on.
+
+    Attributes:
+        program: The bench.
+        compile_it: Makes libraries.
+        l2_bytes: Of its cache.
+        machine: What is written of it.
+        bench, job: Numbers.
+    """
+
+    program: Path
+    compile_it: Compile
+    l2_bytes: int
+    machine: dict[str, Any]
+    bench: BenchConfig
+    job: JobConfig
+
+
+def _gpu(options: argparse.Namespace, scratch: Path) -> _Device:
     gpu = find_gpu()
     if gpu is None:
         raise BackendUnavailable("there is no NVIDIA GPU to measure on", hint="run it where nvidia-smi lists one")
     nvcc = find_nvcc()
-    options.out.mkdir(parents=True, exist_ok=True)
+    program = scratch / "bench"
+    made = subprocess.run(
+        [str(nvcc.path), "-O2", *FLAGS[1:], *native(gpu.arch), "-o", str(program), str(SOURCE)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        raise BackendUnavailable(f"the bench does not compile: {made.stderr.strip()[:300]}")
+    machine = {"device": gpu.name, "driver": gpu.driver, "nvcc": nvcc.version, "clocks": read_clocks()}
+    return _Device(
+        program, partial(nvcc_compile, nvcc.path, gpu.arch), gpu.l2_bytes, machine,
+        BenchConfig(samples=options.samples), JobConfig(most=options.variants),
+    )  # fmt: skip
+
+
+def _emulator(options: argparse.Namespace, scratch: Path) -> _Device:
+    from training.dataset.emulated import emulated_bench, emulator_compile
+
+    folder = scratch / "bench"
+    folder.mkdir()
+    once = BenchConfig(warmups=0, samples=1, seconds=0.0, deadline=300.0)
+    return _Device(
+        emulated_bench(SOURCE, folder), emulator_compile, 0, {"device": "emulator"}, once,
+        JobConfig(most=options.variants, small_cases=6, shrink=options.emulate),
+    )  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; see the module's docstring."""
+    options = _options(argv)
     scratch = Path(tempfile.mkdtemp(prefix="cudaperf-measure-", dir=options.scratch))
-    os.environ.setdefault("CUDAPERF_CACHE_DIR", str(scratch / "cache"))  # nothing else is written to
     stop = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal stop
         stop = True
 
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
     try:
-        program = scratch / "bench"
-        made = subprocess.run(
-            [str(nvcc.path), "-O2", *FLAGS[1:], *native(gpu.arch), "-o", str(program), str(BENCH)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if made.returncode:
-            raise BackendUnavailable(f"the bench does not compile: {made.stderr.strip()[:300]}")
+        if not options.emulate:
+            os.environ.setdefault("CUDAPERF_CACHE_DIR", str(scratch / "cache"))  # nothing else is written to
+        device = _emulator(options, scratch) if options.emulate else _gpu(options, scratch)
+        signal.signal(signal.SIGTERM, on_signal)
+        signal.signal(signal.SIGINT, on_signal)
+        options.out.mkdir(parents=True, exist_ok=True)
+        lines = _planned(options.plan, options.candidates)
+        every = transfer_names() if options.transfer else list(lines) or [p.name for p in all_programs()]
         done = tasks_done([options.out, *options.skip])
-        every = transfer_names() if options.transfer else [p.name for p in all_programs()]
         names = [(i, name) for i, name in enumerate(every) if name not in done]
         names = names[: options.tasks] if options.tasks else names
-        machine = {"device": gpu.name, "driver": gpu.driver, "nvcc": nvcc.version, "clocks": read_clocks()}
-        _say(f"{len(names)} tasks to measure on {gpu.name}, {options.workers} workers, {options.seconds:g} s")
+        kind = device.machine["device"]
+        _say(f"{len(names)} tasks to measure on {kind}, {options.workers} workers, {options.seconds:g} s")
         finished = run_slice(
             names,
-            Bench(program, BenchConfig(samples=options.samples), gpu.l2_bytes),
-            partial(nvcc_compile, nvcc.path, gpu.arch),
+            Bench(device.program, device.bench, device.l2_bytes),
+            device.compile_it,
             Results(options.out, BenchConfig().slice_bytes),
             scratch,
             seconds=options.seconds,
             workers=options.workers,
-            job_config=JobConfig(most=options.variants),
-            machine=machine,
+            job_config=device.job,
+            machine=device.machine,
             say=_say,
             stopped=lambda: stop,
+            lines=lines,
         )
         _say(
             f"{finished} tasks finished; run the same command again for the rest"
@@ -364,6 +290,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _planned(plan: Path | None, candidates: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Lines by task, in the order in which they are to be measured; empty without a plan and candidates."""
+    from training.dataset.plan import read_plan, with_candidates
+
+    lines = read_plan(plan) if plan is not None else []
+    there = [path for path in candidates if path.exists()]
+    for path in set(candidates) - set(there):
+        _say(f"there are no candidates at {path}: measured without them")
+    return {line["task"]: line for line in (with_candidates(lines, there) if there else lines)}
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -378,6 +315,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=BenchConfig().samples, help="timed calls of a variant")
     parser.add_argument("--tasks", type=int, default=0, help="tasks of this slice at most; 0 for all")
     parser.add_argument("--transfer", action="store_true", help="the kernels written by hand, instead of the families")
+    parser.add_argument("--plan", type=Path, help="what to measure, from `cudaperf dataset plan`, in its order")
+    parser.add_argument(
+        "--candidates", type=Path, nargs="*", default=[], help="a policy's kernels with verdicts, measured first"
+    )
+    parser.add_argument(
+        "--emulate", type=int, default=0, metavar="SHRINK", help="try it on the CPU emulator, sizes divided by SHRINK"
+    )
     parser.add_argument("--scratch", type=Path, default=_roomy(), help="folder for contents, deleted at the end")
     return parser.parse_args(argv)
 

@@ -83,6 +83,8 @@ class VerifySection(Section):
     """Timed calls of a candidate."""
     contents: int = Field(default=24, ge=1)
     """Input sets that the timed calls go through; a few make a task's first timing much cheaper."""
+    spared_processors: int = Field(default=4, ge=0)
+    """Not used by compilers and tests beside vLLM: its two processes and the trainer must not wait for them."""
     seed: int = Field(default=0, ge=0)
     """Of the test inputs."""
 

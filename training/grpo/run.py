@@ -161,7 +161,11 @@ def _verifier(config: GrpoConfig) -> CandidateVerifier:
     wanted = config.verify
     fewest = min(TIMING.fewest_contents, wanted.contents)
     timing = replace(TIMING, samples=wanted.samples, contents=wanted.contents, fewest_contents=fewest)
-    numbers = VerifierConfig(seed=wanted.seed, also_emulate=wanted.emulate, timing=timing)
+    spared = wanted.spared_processors if config.rollout.engine == "vllm" else 0
+    jobs = max(1, len(os.sched_getaffinity(0)) - spared)
+    numbers = VerifierConfig(
+        seed=wanted.seed, also_emulate=wanted.emulate, timing=timing, compile_jobs=jobs, run_jobs=jobs
+    )
     return Verifier(numbers, gpu=None) if wanted.backend == "emulator" else Verifier(numbers)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ from typing import Any
 from cudaperf_agent.policies.sampling import SamplingConfig
 from training.sft.phases import PHASES, Entry, Evaluation, EvaluationConfig, Switchable, say
 
+SPARED = 4
+"""Processors that compilers and tests leave to the engine."""
 CAPTURES = (1, 8, 16, 32, 64, 128, 256)
 """Batch sizes with CUDA graphs, as in `training.grpo.config`: an engine of the same numbers starts from its cache."""
 
@@ -33,7 +36,8 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
 
     started = time.monotonic()
     policy = _policy(arguments)
-    verifier = Verifier(VerifierConfig(remembered_tasks=1024), gpu=None)
+    jobs = max(1, len(os.sched_getaffinity(0)) - (SPARED if arguments.engine == "vllm" else 0))
+    verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/evaluation.sqlite") as store:
         work = Evaluation(policy, verifier, store, arguments.out, config, started + arguments.seconds)
         try:

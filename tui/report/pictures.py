@@ -70,10 +70,11 @@ def roofline(view: RunView) -> str:
 
 
 def _roof(view: RunView) -> Roof | None:
-    """Measured numbers where the profile holds all four, else bytes/s against the datasheet's.
+    """Measured numbers where the profile holds all four, else bytes/s against what was measured, or the datasheet's.
 
     Reads ``flop_per_byte``, ``flop_per_second``, ``peak_bytes_per_second`` and ``peak_flop_per_second``; else
-    ``bytes_per_second`` and ``share_of_datasheet_bandwidth``, and of the features ``ai``, which is log1p(FLOP/byte).
+    ``bytes_per_second`` and ``peak_bytes_per_second`` or ``share_of_datasheet_bandwidth``, and of the features ``ai``,
+    which is log1p(FLOP/byte).
     """
     best = view.best_turn
     verdict = next((v for v in (view.verdict, best and best.verdict) if v and v.measured), None)
@@ -89,13 +90,16 @@ def _roof(view: RunView) -> Roof | None:
         return Roof(intensity, rate, bandwidth, peak, notes)
     moved, share = _number(profile.get("bytes_per_second")), _number(profile.get("share_of_datasheet_bandwidth"))
     intensity = expm1(_number(feature_values(best).get("ai"))) if best else 0.0
-    if not (moved and share and intensity):
+    copying = _number(profile.get("peak_bytes_per_second"))
+    bandwidth = copying or (moved / share if share else 0.0)
+    if not (moved and bandwidth and intensity):
         return None
+    source = "that copying reaches" if copying else "in the datasheet"
     notes = (
-        f"{moved / 1e12:.3g} of the {moved / share / 1e12:.3g} TB/s in the datasheet",
+        f"{moved / 1e12:.3g} of the {bandwidth / 1e12:.3g} TB/s {source}",
         f"{intensity:.3g} FLOP/byte by the source; arithmetic ceiling unknown",
     )
-    return Roof(intensity, intensity * moved, moved / share, None, notes)
+    return Roof(intensity, intensity * moved, bandwidth, None, notes)
 
 
 def _number(value: object) -> float:

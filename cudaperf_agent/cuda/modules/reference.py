@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from cudaperf_agent.codegen import modules
+from cudaperf_agent.cuda.modules import described
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
-from cudaperf_agent.cuda.modules.python_child import run_python
+from cudaperf_agent.cuda.modules.python_child import require_torch, run_python
 from cudaperf_agent.cuda.modules.remedies import REMEDIES
 from cudaperf_agent.errors import BackendUnavailable, InputRefused
 from cudaperf_agent.execution.child import ChildResult
@@ -72,7 +74,7 @@ class Reference:
         self._config = config
 
     async def described(self, task: Task) -> Task:
-        """The task with all that a run shows of its module.
+        """The task with all that a run shows of its module; a run of an earlier process will do.
 
         Raises:
             InputRefused: The module cannot be made or run, or has inputs or results that cannot be compared.
@@ -82,8 +84,15 @@ class Reference:
         config = self._config
         limits = {name: getattr(config, name) for name in ("probe", "elements", "operations", "largest")}
         request = {"do": "describe", "seed": 0, "dtypes": list(task.module.dtypes), **limits}
-        async with self._asked(task, request) as answer:
-            found = answer.response
+        require_torch(config.python)
+        asked = {**_about(task.module), **request}
+        # Another interpreter may have another torch.
+        place = None if config.python else await asyncio.to_thread(described.place_of, task.source, asked, TRACER)
+        found = await asyncio.to_thread(described.recall, place)
+        if found is None:
+            async with self._asked(task, request) as answer:
+                found = answer.response
+            await asyncio.to_thread(described.keep, place, found)
         refused = [d for d in task.module.dtypes if d not in found["dtypes"]]
         if refused:
             raise InputRefused(
@@ -137,19 +146,12 @@ class Reference:
     async def _asked(self, task: Task, request: dict[str, Any]) -> AsyncIterator[_Answer]:
         module = task.module
         assert module is not None
-        named = [] if module.inputs_from == GET_INPUTS else [[d, list(s)] for d, s in parse_inputs(module.inputs_from)]
-        about = {
-            "class_name": module.class_name,
-            "has_init_inputs": module.has_init_inputs,
-            "named_inputs": named,
-            "inputs_text": module.inputs_from if named else None,
-        }
         folder = Path(tempfile.mkdtemp(prefix="cudaperf-module-"))
         try:
             (folder / MODULE_FILE).write_text(task.source, encoding="utf-8")
             if request["do"] == "describe" and TRACER.exists():
                 shutil.copyfile(TRACER, folder / "tracer.py")
-            (folder / "request.json").write_text(json.dumps({**about, **request}))
+            (folder / "request.json").write_text(json.dumps({**_about(module), **request}))
             limits = self._config.reference
             threads = str(max(1, len(os.sched_getaffinity(0)) // 2))
             child = await run_python(
@@ -173,6 +175,17 @@ class _Answer:
 
     def file(self, name: str) -> bytes:
         return read_untrusted(self.folder / name, self.most)
+
+
+def _about(module: ModuleSpec) -> dict[str, Any]:
+    """What every request says of the module."""
+    named = [] if module.inputs_from == GET_INPUTS else [[d, list(s)] for d, s in parse_inputs(module.inputs_from)]
+    return {
+        "class_name": module.class_name,
+        "has_init_inputs": module.has_init_inputs,
+        "named_inputs": named,
+        "inputs_text": module.inputs_from if named else None,
+    }
 
 
 def _response(task: Task, folder: Path, child: ChildResult, most: int) -> dict[str, Any]:

@@ -21,9 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.cuda.clocks import CLOCKS, call_agreement
 from cudaperf_agent.cuda.gpu import read_clocks
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
@@ -209,7 +208,8 @@ def _expected(cases: Sequence[dict[str, Any]], raw: bytes) -> tuple[Expected, ..
         for index, entry in enumerate(builds["plain"]):
             wide = leaf_of(builds["wide"][index], raw) if "wide" in builds else None
             shifted = [leaf_of(builds["moved0"][index], raw)] if "moved0" in builds else []
-            outputs.append(module_output(entry, leaf_of(entry, raw), wide, shifted))
+            summed = leaf_of(builds["summed"][index], raw) if "summed" in builds else None
+            outputs.append(module_output(entry, leaf_of(entry, raw), wide, shifted, summed))
         found.append(Expected(f"contents {number}", tuple(outputs)))
     return tuple(found)
 
@@ -285,11 +285,10 @@ def _calls(
         "exchange_seconds": len(order) * median(exchanges),
         "other_threads_cpu_seconds": others,
     }
-    allowed = float(np.quantile(exchanges, 0.9)) + config.slack_seconds
-    excess = float(
-        np.quantile([o - i * (1 + config.slack) for o, i in zip(outside, inside, strict=True)], 1 - config.late_calls)
-    )
-    if who == "candidate" and (excess > allowed or any(i > o for o, i in zip(outside, inside, strict=True))):
+    rule = replace(CLOCKS, slack=config.slack, slack_seconds=config.slack_seconds, late_calls=config.late_calls)
+    agreement = call_agreement(inside, outside, exchanges, rule)
+    clocks |= agreement.figures
+    if who == "candidate" and not agreement.agree:
         message = f"the clocks disagree: {sum(outside):.6f} s outside, {sum(inside):.6f} s inside"
         return _Timed(None, Status.UNSTABLE, message, clocks)
     if who == "candidate" and others > config.other_cpu * sum(inside) and others > len(order) * config.slack_seconds:

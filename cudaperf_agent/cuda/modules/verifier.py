@@ -77,7 +77,7 @@ class ModuleVerifier:
             verdict = await self._on_emulator(task, built, hidden)
         else:
             verdict = await self._on_gpu(task, built, hidden)
-            trusted = self._place.config.trust == "own"
+            trusted = self._place.trust == "own"
             if verdict.correct and not trusted and built.emulated.by_text and not _too_large(task, self._config):
                 verdict = _combined(verdict, await self._on_emulator(task, built, hidden))
         known = built.verdict()

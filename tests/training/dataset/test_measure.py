@@ -13,10 +13,11 @@ import pytest
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
+from training.dataset.bench import SOURCE, Bench, BenchConfig
 from training.dataset.bundle import Bundle, bundle
 from training.dataset.emulated import emulated_bench, emulator_compile
 from training.dataset.job import Job, JobConfig, judge, make_job, program_named
-from training.dataset.measure import BENCH, Bench, BenchConfig, Results, main, run_slice, tasks_done
+from training.dataset.measure import Results, main, run_slice, tasks_done
 
 JOB = JobConfig(most=6, small_cases=2, shrink=4096)
 FAST = BenchConfig(warmups=1, samples=3, seconds=0.05, deadline=20.0, reserve=0.0)
@@ -24,7 +25,7 @@ FAST = BenchConfig(warmups=1, samples=3, seconds=0.05, deadline=20.0, reserve=0.
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return emulated_bench(BENCH, tmp_path_factory.mktemp("bench"))
+    return emulated_bench(SOURCE, tmp_path_factory.mktemp("bench"))
 
 
 def spoiled(task: Task, text: Bundle, folder: Path, name: str) -> Path | str:

@@ -15,11 +15,11 @@ from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Role
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
+from training.dataset.bench import SOURCE, Bench, BenchConfig
 from training.dataset.bundle import bundle, compile_bundle
 from training.dataset.emulated import emulated_bench, emulator_compile
 from training.dataset.families import FAMILIES
 from training.dataset.job import JobConfig, judge, make_job
-from training.dataset.measure import BENCH, Bench, BenchConfig
 from training.dataset.transfer import contained, hand_written, is_hand_written, transfer_lines, transfer_names
 
 NAMES = transfer_names()
@@ -87,7 +87,7 @@ def timed_statuses(name: str, tmp_path: Path, bench: Bench) -> list[str]:
 
 
 def test_the_measuring_path_takes_kernels_by_hand(tmp_path: Path) -> None:
-    bench = Bench(emulated_bench(BENCH, tmp_path), FAST, 0)
+    bench = Bench(emulated_bench(SOURCE, tmp_path), FAST, 0)
     try:
         assert timed_statuses("transfer/run_expand", tmp_path, bench) == ["correct"] * 8
     finally:
@@ -96,7 +96,7 @@ def test_the_measuring_path_takes_kernels_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_measuring_path_finds_all_of_them_correct(tmp_path: Path) -> None:
-    bench = Bench(emulated_bench(BENCH, tmp_path), replace(FAST, deadline=120.0), 0)
+    bench = Bench(emulated_bench(SOURCE, tmp_path), replace(FAST, deadline=120.0), 0)
     try:
         found = {name: timed_statuses(name, tmp_path, bench) for name in NAMES}
     finally:

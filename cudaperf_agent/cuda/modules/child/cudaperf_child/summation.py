@@ -123,7 +123,7 @@ class AnyOrder(OperatorMode):
                 + self._off(result * scale, func(args[0].double() ** 2, *args[1:], **kwargs) * scale, terms) / scale
             )
         if func is aten.cumsum.default and result.dim():
-            numbers = torch.arange(1, result.shape[args[1]] + 1, dtype=torch.float64)
+            numbers = torch.arange(1, result.shape[args[1]] + 1, dtype=torch.float64, device=result.device)
             numbers = numbers.reshape([-1 if d == args[1] % result.dim() else 1 for d in range(result.dim())])
             return result + self._off(result, func(args[0].double() ** 2, args[1]), numbers)
         if func in _PRODUCTS:
@@ -149,5 +149,5 @@ class AnyOrder(OperatorMode):
         off = SIGMAS * UNIT * (partial / 3).sqrt()
         alike = spread * n <= of_total * ((n * ALIKE) ** 2 + 1e-12)
         off = torch.where(alike, torch.maximum(off, UNIT * total.abs() * (n + 1) / 2), off)
-        sign = torch.randint(0, 2, total.shape, generator=self._source).double() * 2 - 1
+        sign = torch.randint(0, 2, total.shape, generator=self._source).to(total.device).double() * 2 - 1
         return sign * off

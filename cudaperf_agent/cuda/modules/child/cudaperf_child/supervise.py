@@ -42,9 +42,15 @@ class Supervisor:
         self._ends: list[dict[str, Any]] = []
 
     def all(self) -> None:
-        """Every plan of the request, then one for each kernel; results are written when nobody runs any more."""
+        """Every plan of the request, then one for each kernel; results are written when nobody runs any more.
+
+        Where the first run stopped early the verdict is made, and no other follows.
+        """
         plans = list(self._request["plans"])
-        for plan in plans:
+        self._one(plans[0])
+        if self._stopped_early():
+            del plans[1:]
+        for plan in plans[1:]:
             self._one(plan)
         if self._request["each_kernel"] is not None and self._ends[0]["returncode"] == 0:
             base = self._request["each_kernel"]
@@ -130,17 +136,32 @@ class Supervisor:
                 with contextlib.suppress(OSError):
                     leftover.unlink()
 
+    def _stopped_early(self) -> bool:
+        """Whether not all cases of the first run came back: it was ended, ended itself, or nothing could be called."""
+        back = [line for line in self._told() if line.get("stage") == "case"]
+        return len(back) < len(list(self._request["cases"]))
+
     def _launched(self) -> list[str]:
         """Launch statements of the first run, the widest first."""
         widest: dict[str, int] = {}
-        for line in self._kept[0]["results.jsonl"].splitlines():
+        for line in self._told():
             try:
-                report = json.loads(json.loads(line).get("report") or "{}")
+                report = json.loads(line.get("report") or "{}")
                 for kernel, threads in report.get("kernels", {}).items():
                     widest[str(kernel)] = max(int(threads), widest.get(str(kernel), 0))
             except (ValueError, TypeError, AttributeError):
                 continue
         return sorted(widest, key=lambda kernel: -widest[kernel])
+
+    def _told(self) -> list[dict[str, Any]]:
+        """What the first run said; a stranger wrote it."""
+        found = []
+        for line in self._kept[0]["results.jsonl"].splitlines():
+            with contextlib.suppress(ValueError, RecursionError):
+                said = json.loads(line)
+                if isinstance(said, dict):
+                    found.append(said)
+        return found
 
 
 def _read(path: Path, last: int | None = None) -> bytes:
