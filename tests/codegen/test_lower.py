@@ -146,3 +146,22 @@ def test_a_walk_meets_everything_in_order_and_asks_a_type_for_its_fields_once(mo
     ]
     assert met[:2] == ["Declare", "Load"]
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("for (int i = -1; i < m; i++)", "the signed 'i', which may start below zero, is compared as unsigned"),
+        ("for (int i = s; i < m; i++)", "the signed 'i', which may start below zero, is compared as unsigned"),
+        ("for (long i = s - 1; i < (unsigned long)n; i++)", "compared as unsigned"),
+        ("for (int i = 0; i < m; i++)", ""),
+        ("for (int i = s; i < n; i++)", ""),
+        ("for (unsigned k = 1; k < m; k++) for (int i = k + 1; i < m; i++)", ""),
+        ("for (int k = 0; k < n; k++) for (int i = k / 2 + 1; i <= m; i++)", ""),
+        ("int from = m; for (int i = from; i < m; i++)", ""),
+    ],
+)
+def test_a_counter_below_zero_does_not_count_up_to_an_unsigned_bound(loop: str, reason: str) -> None:
+    made = lower_source(f"void f(int n, unsigned m, int s, int *a) {{ {loop} a[i] = 1; }}", "f")
+    assert isinstance(made, ir.Unlowered) if reason else isinstance(made, ir.Module)
+    assert reason in getattr(made, "reason", "")

@@ -184,3 +184,63 @@ for (int i = 0; i < n; i++) if (v[i] < 0) any = 1; return any; }"""
 def test_names_that_isl_has_a_meaning_for() -> None:
     source = "void f(int max, int mod, int *floor) { for (int min = 0; min < max; min++) floor[min] = mod; }"
     assert generate(load_task(source=source)).declined is None
+
+
+def test_a_loop_that_starts_from_its_own_variable_has_no_numbers_for_its_iterations() -> None:
+    source = "void f(int n, int *a) { int i = 1, k = 0; for (i = i + 1; i < n; i++) { a[i] = k; k++; } }"
+    assert rewritten(source)[-2:] == ["a[i] = k;", "k++;"]
+
+
+SWAPPING = (
+    "for (int t = {start}; t < k; t++) {{ for (int i = 0; i < n; i++) b[i] = a[i] + 1; {more} "
+    "float *r = a; a = b; b = r; }}"
+)
+
+
+def swapping(before: str, after: str, start: str = "0", more: str = "") -> str:
+    """A function whose loop ends by swapping two buffers."""
+    loop = SWAPPING.format(start=start, more=more)
+    return f"void f(int n, int k, float *a, float *b) {{ {before} {{ {loop} }} {after} }}"
+
+
+@pytest.mark.parametrize(
+    ("source", "moves"),
+    [
+        (swapping("", "a[0] = 1;"), False),
+        (swapping("if (n > 5)", "k = 1;"), False),
+        (swapping("if (n > 5)", "a[0] = 1;"), True),
+        (swapping("if (n > 5) { if (k > 2)", "} a[0] = 1;"), True),
+        (swapping("int s = 1;", "a[0] = 1;", start="s", more="s = n;"), True),
+    ],
+)
+def test_a_swap_whose_outcome_is_seen_elsewhere_stays(source: str, moves: bool) -> None:
+    module = lower_source(source, "f")
+    assert isinstance(module, ir.Module), module
+    made = applied(module, STRAIGHT).module
+    points = [n for n in ir.walk(*made.entry.body) if isinstance(n, ir.Point) and not n.declares]
+    assert bool(points) == moves
+
+
+def test_a_start_whose_variables_the_loop_changes_is_read_from_the_counter_itself() -> None:
+    source = "int f(int n, int s, int *a) { int i = s; while (i < n) { a[i] = 1; i += 3; s = n; } return i; }"
+    made = rewritten(source)
+    assert made[:2] == ["int i = s;", "for (int i_now = i; i_now < n; i_now += 3) {"]
+    assert made[-2:] == ["i = i < n ? (int)((long)i + 3L * (((long)n - (long)i + 2L) / 3L)) : i;", "return i;"]
+
+
+def test_a_reduction_beside_an_inner_loop_is_kept_on_the_device() -> None:
+    source = """int f(const int *a, int n, int m, int *out) { int c = 0, s = 0;
+for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) s += a[i * m + j]; c += 2; } out[0] = s; return c; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    finish = naive.source[naive.source.index("void f_finish(") :]
+    assert "    int c = 0;\n" in finish[: finish.index("\n}\n")]
+
+
+def test_two_quotients_in_one_plan_are_told_apart() -> None:
+    """``half`` bounds the loop and ``(x - 1) % 1000`` is its index: facts about one say nothing about the other."""
+    source = """void f(int *b, int m) { int x = 1; int half = (m + 1) / 2;
+for (int i = 0; i < half; i++) b[((x - 1) % 1000) & 7] += i; }"""
+    naive = generate(load_task(source=source)).naive
+    assert naive is not None
+    assert "atomicAdd(&b[" in naive.source

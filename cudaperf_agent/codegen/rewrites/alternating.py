@@ -27,22 +27,25 @@ class _Swap:
 
 def alternating(function: ir.Function, _fresh: Fresh) -> ir.Function:
     """The function with its swapping loops, outside of other loops, as loops over fixed buffers."""
-    return replace(function, body=_block(function.body, function))
+    return replace(function, body=_block(function.body, function, frozenset()))
 
 
-def _block(statements: Sequence[ir.Stmt], function: ir.Function) -> tuple[ir.Stmt, ...]:
+def _block(statements: Sequence[ir.Stmt], function: ir.Function, later: frozenset[str]) -> tuple[ir.Stmt, ...]:
+    """A block, after which the names `later` are used: what stands behind it is not written twice."""
     made: list[ir.Stmt] = []
     for position, statement in enumerate(statements):
         if isinstance(statement, ir.If):
-            yes, no = _block(statement.then, function), _block(statement.otherwise, function)
+            rest = statements[position + 1 :]
+            behind = later | reads(*rest) | assigned(tuple(rest))
+            yes, no = _block(statement.then, function, behind), _block(statement.otherwise, function, behind)
             made.append(replace(statement, then=yes, otherwise=no))
             continue
         swap = _swap_at_end(statement, function) if isinstance(statement, ir.For) else None
-        if swap is None or not isinstance(statement, ir.For):
+        if swap is None or not isinstance(statement, ir.For) or {swap.one, swap.other} & later:
             made.append(statement)
             continue
         made.append(_alternated(statement, swap))
-        rest = _block(statements[position + 1 :], function)
+        rest = _block(statements[position + 1 :], function, later)
         if {swap.one, swap.other} & (reads(*rest) | assigned(rest)):
             runs, count = turns(statement)
             odd: ir.Expr = _parity(count.expr(), 1, statement.line)
@@ -57,6 +60,8 @@ def _swap_at_end(loop: ir.For, function: ir.Function) -> _Swap | None:
     last = loop.body[-3:]
     if len(loop.body) < 4 or own_jumps(loop.body):
         return None
+    if reads(loop.start, loop.bound) & (assigned(loop.body) | {loop.variable}):
+        return None  # the number of an iteration is of the values before the loop
     first, second, third = last
     if not (isinstance(first, ir.Point) and isinstance(second, ir.Point) and isinstance(third, ir.Point)):
         return None

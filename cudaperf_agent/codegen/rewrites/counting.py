@@ -238,6 +238,8 @@ def _made(loop: ir.While, found: _Count, place: Surroundings, fresh: Fresh) -> t
     if found.ahead and kind.kind is TypeKind.UINT:
         return None
     start = reaching(name, place.before) or variable
+    if reads(start) & changed:
+        start = variable  # what it was set to is something else by the end of the loop
     live = name in place.live
     if live and leaves and (found.after or found.extra or found.ahead or found.tail):
         return None

@@ -101,7 +101,8 @@ def _steady(loop: ir.For, steps: Sequence[_Step], name: str) -> bool:
             return False
         if reads(step.by) & changed:
             return False
-    return not (reads(loop.start) | reads(loop.bound)) & assigned(loop.body)
+    # The number of an iteration is of a start that stays: `for (i = i + 1; ...)` has none.
+    return not (reads(loop.start) | reads(loop.bound)) & (assigned(loop.body) | {loop.variable})
 
 
 def _type_of(body: Sequence[ir.Stmt], name: str) -> ir.Ref | None:

@@ -41,6 +41,7 @@ def chunked(planner: Planner, loop: ir.For, total: ir.Ref, fold: Fold, stored: f
         fold: How values combine.
         stored: Buffers that the loop stores to.
     """
+    planner.need_on_device([total.name])
     wide = ir.LONG_LONG
 
     def op(left: ir.Expr, sign: str, right: ir.Expr) -> ir.Expr:
