@@ -164,6 +164,7 @@ def test_a_split_kernel_keeps_its_values_in_memory_and_a_joined_one_is_one() -> 
     two, one, text = edited(joined(), "weighted_total/0", "tree")
     assert (two["kernels"], one["kernels"]) == (2, 1)
     assert "__threadfence" in text
+    assert joined().apply(task_of("count_matching/6"), source_of("count_matching/6", "block512")) is None
 
 
 def test_layouts_of_a_plane_and_a_block_per_row() -> None:
@@ -177,6 +178,8 @@ def test_layouts_of_a_plane_and_a_block_per_row() -> None:
     before, tiled, text = edited(shared_tile(), "box_blur/0", "restrict")
     assert tiled["sync"] > before["sync"]
     assert "raster_tile[10][34]" in text
+    _, _, text = edited(shared_tile(), "five_point/6", "restrict")  # it has a parameter of the name x
+    assert "const long long tile_x" in text
 
 
 def test_an_edit_without_a_place_is_none() -> None:

@@ -205,7 +205,7 @@ _PARTIALS = re.compile(
     r"            const dim3 grid_shape\(blocks_for\((?P<count>\w+), (?P<each>\d+), (?P<most>\d+)\)\);\n"
     r"            partial_count = (?P<partials>[^\n]*);\n"
     r"            (?P<first>\w+)<<<grid_shape, (?P<block>\d+), 0, stream>>>\((?P<args>[^\n]*)\);\n        \}\n    \}\n"
-    r"    (?P<last>\w+)<<<1, \d+, 0, stream>>>\((?P<more>[^\n]*)\);\n"
+    r"    (?P<last>\w+)<<<1, (?P<threads>\d+), 0, stream>>>\((?P<more>[^\n]*)\);\n"
 )
 
 
@@ -217,7 +217,8 @@ def joined() -> Edit:
         if match is None or [k.name for k in found] != [match["first"], match["last"]] or "ended_" in source:
             return None
         first, last = found
-        if re.search(r"\breturn\b", first.body):
+        # The second is written for as many threads as it has.
+        if match["threads"] != match["block"] or re.search(r"\breturn\b", first.body):
             return None
         given = dict(zip(first.parameters, match["args"].split(", "), strict=True))
         also = dict(zip(last.parameters, match["more"].split(", "), strict=True))

@@ -70,6 +70,8 @@ def _tiled(kernel: Kernel, match: re.Match[str], wide: int, high: int, grid: str
         reach = read.reach
         rows, columns = high + reach.up + reach.down, wide + reach.left + reach.right
         tile = f"{name}_tile"
+        taken = re.search(r"\b[xy]\b", kernel.text) is not None
+        x, y = ("tile_x", "tile_y") if taken else ("x", "y")
         inner = "".join(f"    {line}\n" if line else "\n" for line in read.text.splitlines())
         return (
             f"    __shared__ {parameter.type} {tile}[{rows}][{columns}];\n"
@@ -81,11 +83,11 @@ def _tiled(kernel: Kernel, match: re.Match[str], wide: int, high: int, grid: str
             f"        const int {row} = {match['row_value']};\n        __syncthreads();\n"
             f"        for (int ty = threadIdx.y; ty < {rows}; ty += {high})\n"
             f"            for (int tx = threadIdx.x; tx < {columns}; tx += {wide}) {{\n"
-            f"                const long long y = base + ty + {y0 - reach.up};\n"
-            f"                const long long x = (long long)blockIdx.x * {wide} + tx + {x0 - reach.left};\n"
-            f"                const bool inside = y < {match['rows']} + {y0 + reach.down}"
-            f" && x < {many} + {x0 + reach.right};\n"
-            f"                {tile}[ty][tx] = inside ? {name}[y * {read.pitch} + x] : ({parameter.type})0;\n"
+            f"                const long long {y} = base + ty + {y0 - reach.up};\n"
+            f"                const long long {x} = (long long)blockIdx.x * {wide} + tx + {x0 - reach.left};\n"
+            f"                const bool inside = {y} < {match['rows']} + {y0 + reach.down}"
+            f" && {x} < {many} + {x0 + reach.right};\n"
+            f"                {tile}[ty][tx] = inside ? {name}[{y} * {read.pitch} + {x}] : ({parameter.type})0;\n"
             "            }\n        __syncthreads();\n"
             f"        if ({at} < {many} && {match['row_at']} < {match['rows']}) {{\n{inner}        }}\n    }}\n"
         )
