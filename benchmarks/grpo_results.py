@@ -57,7 +57,7 @@ LOGGED = {
     "correct@turn2": "correct, two turns",
     "compile_rate": "compiles",
     "rewards/structural/mean": "structural part",
-    "entropy": "entropy, nats a token",
+    "entropy": "entropy of what is learned from, nats a token",
     "completions/clipped_ratio": "answers cut",
     "distinct_sources_per_group": "distinct sources of 16",
     "zero_variance_groups": "groups skipped",
@@ -65,6 +65,9 @@ LOGGED = {
     "clip_ratio/region_mean": "ratio clipped",
     "cheats": "cheats",
 }
+
+OF_ROWS = ("entropy", "clip_ratio/region_mean", "sampling/sampling_logp_difference/mean")
+"""Numbers about the rows that are learned from."""
 
 Steps = list[dict[str, Any]]
 
@@ -115,9 +118,7 @@ def section(runs: dict[str, Steps], evaluations: dict[str, Evaluation], name: st
 
 def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
     """What the log says."""
-    told = ", ".join(
-        f"`{n}` ({CONDITIONS.get(n, n)}) {len(s)} steps in {s[-1]['elapsed']:.0f} s" for n, s in runs.items()
-    )
+    told = ", ".join(f"`{n}` ({CONDITIONS.get(n, n)}) {len(s)} steps in {spent(s):.0f} s" for n, s in runs.items())
     yield (
         f"Conditions with one seed, the same tasks in the same order and the same time: {told}. A step is 8 tasks × 16 "
         "trajectories × 2 turns, tested on the emulator; nothing is timed, so that correctness and structure alone are "
@@ -146,8 +147,16 @@ def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
         yield f"| `{condition}` | {' | '.join(cells)} | {busy:.0%} | {seconds:.1f} |"
 
 
+def spent(steps: Steps) -> float:
+    """Seconds of the steps, without the starts of the slices."""
+    return float(sum(s["time/step_seconds"] for s in steps))
+
+
 def first_and_last(steps: Steps, key: str) -> str:
     """Mean over the first and the last quarter of the steps that have the number."""
+    if key in OF_ROWS:
+        # Where every group was skipped, they are of a row that only fills up.
+        steps = [s for s in steps if s.get("rows_with_advantage", 1.0) > 0]
     values = [float(s[key]) for s in steps if key in s]
     if not values:
         return "–"
@@ -168,6 +177,8 @@ def worth(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         yield f" {note}"
     groups = dict.fromkeys(group for e in evaluations.values() for group in e.groups)
     for group in groups:
+        if not any(t.group == group and t.outcomes for e in evaluations.values() for t in e.tasks):
+            continue
         yield ""
         yield f"| {group} | turns | tasks | pass@1 | pass@5 | speed@5 against C | tasks timed |"
         yield "|---|---|---|---|---|---|---|"

@@ -61,7 +61,7 @@ few="--extra=--gpu-memory-utilization=0.5 --extra=--cudagraph-capture-sizes --ex
 options=${SERVE_OPTIONS-$(command -v nvidia-smi >/dev/null && echo "$few")}
 rm -f "$out/serve.stdout"
 say "starting the server"
-"$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout 200 $options >"$out/serve.stdout" 2>"$out/serve.stderr" &
+"$python" -m cudaperf_agent.cli.main serve --model "$model" ${adapter:+--adapter "$adapter"} --port "$port" --start-timeout "$((limit - 60))" $options >"$out/serve.stdout" 2>"$out/serve.stderr" &
 server=$!
 while [ ! -s "$out/serve.stdout" ] && kill -0 "$server" 2>/dev/null && [ "$(left)" -gt 60 ]; do sleep 1; done
 cp "$work/data/serve.log" "$out/serve.log" 2>/dev/null
@@ -77,7 +77,7 @@ if [ -s "$out/serve.stdout" ]; then
       export CUDAPERF_ENDPOINT__MAX_TOKENS="${MAX_TOKENS:-700}"
       {
         echo "$ cudaperf translate examples/saxpy.c --policy openai --turns 5"
-        timeout 150 "$python" -m cudaperf_agent.cli.main translate "$root/examples/saxpy.c" --policy openai --turns 5 \
+        timeout "${TRANSLATE_SECONDS:-150}" "$python" -m cudaperf_agent.cli.main translate "$root/examples/saxpy.c" --policy openai --turns 5 \
           --display plain --out "$work/$tag-out" 2>&1
         echo "exit code $?"
         echo "$ cudaperf show latest"

@@ -12,7 +12,7 @@
 # to date every few seconds, so that whatever ends this leaves what there was. To lay them out again:
 #   visit_gpu.sh --unpack OUT FOLDER        FOLDER/PART/NAME
 # WORK: where it works, /tmp/visit by default; what stays there is gone on with. LIMIT, N: tasks and trajectories of
-# `evaluate`. REHEARSE=1 takes settings that two processors can bear, and what needs a GPU says that there is none.
+# `evaluate`. GRPO_OPTIONS: more for `train grpo`, --set rollout.temperature=1.2. REHEARSE=1 takes settings that two processors can bear, and what needs a GPU says that there is none.
 set -uo pipefail
 if [ "${1:-}" = --unpack ]; then
   from=${2:?folder} into=${3:?folder}
@@ -75,7 +75,7 @@ grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: 
     --set rollout.max_tokens=60 --set model.dtype=float32 --set rollout.max_model_len=2560
     --set 'rollout.capture_sizes=[]' --set run.save_every=1 --steps "${REHEARSED_STEPS:-2}")
   WORK="$work/$1" bash "$root/benchmarks/grpo_gpu.sh" "$work/out/$1" "$shipped" "$root/training/configs/grpo_$1.toml" "$2" \
-    --report-to none "${more[@]}"
+    --report-to none "${more[@]}" ${GRPO_OPTIONS:-}
 }
 
 evaluate() { # SECONDS

@@ -142,17 +142,30 @@ def rerank(
 
 
 @app.command()
-def compare(data: Data = None, as_json: JsonFlag = False) -> int:
-    """Say how the features of the hand-written kernels differ from those that the ranker learns from."""
+def compare(
+    data: Data = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A file of `dataset plan`, whose new variants get a column of their own.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Say how the hand-written kernels differ from those that the ranker learns from: features and structures."""
     from training.carry_over import compare_sets, comparison_markdown
     from training.dataset.export import DATA, TRANSFER
-    from training.dataset.table import load_table
+    from training.dataset.plan import new_variants
+    from training.dataset.table import load_table, read_rows
     from training.ranker import learnable
+    from training.structures import structures, structures_markdown
 
     path = data or DATA / "variants.parquet"
-    result = compare_sets(learnable(load_table(path)), load_table(path.with_name(TRANSFER)))
+    there = path.with_name(TRANSFER)
+    result = compare_sets(learnable(load_table(path)), load_table(there))
+    sets = {"families": read_rows(path), "by hand": read_rows(there)}
+    if plan is not None:
+        sets = {"families": sets["families"], "planned": new_variants(plan), "by hand": sets["by hand"]}
     if as_json:
-        put_json(result.to_dict())
+        put_json({**result.to_dict(), "structures": {name: structures(rows) for name, rows in sets.items()}})
     else:
         put(comparison_markdown(result))
+        put(structures_markdown(sets))
     return 0

@@ -20,12 +20,12 @@ from cudaperf_agent.codegen.nests import (
     is_parallel,
     known_value,
     leaves_early,
-    loop_variables,
     nest_of,
     stores_memory,
     sunk,
     symbols_of,
 )
+from cudaperf_agent.codegen.placement import device_scalars, on_device
 from cudaperf_agent.codegen.rows import row_parts
 from cudaperf_agent.codegen.scalars import (
     carried_scalars,
@@ -120,7 +120,7 @@ class Planner:
     def plan(self) -> Plan:
         """The whole plan."""
         body = self.module.entry.body
-        self.device = self._device_scalars(body)
+        self.device = device_scalars(body, self.device)
         steps = self.block(body, Context())
         if not any(is_parallel(s) for s in all_steps(steps)):
             raise Declined("nothing in the function can be spread over threads", self.module.entry.line, vague=True)
@@ -171,64 +171,6 @@ class Planner:
         if returns is None:
             raise Declined("a function that returns nothing returns a value", line)
         return ir.Load(RESULT, (ir.Const(0, ir.INT),), returns, line)
-
-    # Scalars --------------------------------------------------------------------------------------------------
-
-    def _device_scalars(self, body: Sequence[ir.Stmt]) -> set[str]:
-        """Top-level scalars whose value comes out of memory or out of a loop over threads."""
-        found = set(self.device)
-        while True:
-            before = set(found)
-            self._spread_device(body, found)
-            if found == before:
-                return found
-
-    def _spread_device(self, body: Sequence[ir.Stmt], found: set[str]) -> None:
-        for statement in body:
-            if isinstance(statement, ir.Declare) and not statement.dims:
-                parts = [*([statement.init] if statement.init else []), *(statement.values or ())]
-                if statement.type.kind is TypeKind.STRUCT or self._on_device(parts, found):
-                    found.add(statement.name)
-            elif isinstance(statement, ir.Assign):
-                place = ir.root(statement.target)
-                if isinstance(place, ir.Ref) and (
-                    self._on_device([statement.value], found) or not isinstance(statement.target, ir.Ref)
-                ):
-                    found.add(place.name)
-            elif isinstance(statement, ir.For | ir.While):
-                if isinstance(statement, ir.For) and leaves_early(statement.body):
-                    found |= stored_scalars((statement,)) - declared((statement,))
-                elif self._sequential(statement):
-                    self._spread_device(statement.body, found)
-                    if isinstance(statement, ir.While):
-                        self._spread_device(statement.update, found)
-                else:
-                    found |= stored_scalars((statement,)) - declared((statement,)) - loop_variables((statement,))
-            elif isinstance(statement, ir.If):
-                stored = stored_scalars((statement,)) - declared((statement,))
-                if (
-                    not has_loop(statement)
-                    and not has_jumps(statement)
-                    and (stores_memory(statement) or stored & found)
-                ):
-                    found |= stored
-                if has_loop(statement) or not self._on_device([statement.condition], found):
-                    self._spread_device((*statement.then, *statement.otherwise), found)
-                else:
-                    found |= stored_scalars((statement,)) - declared((statement,))
-
-    def _on_device(self, parts: Sequence[ir.Expr], found: set[str]) -> bool:
-        for part in parts:
-            for node in ir.walk(part):
-                if isinstance(node, ir.Load) or (isinstance(node, ir.Ref) and node.name in found):
-                    return True
-                if isinstance(node, ir.Call) and any(isinstance(a, ir.Address) for a in node.arguments):
-                    return True
-        return False
-
-    def _sequential(self, loop: ir.For | ir.While) -> bool:
-        """Whether a loop holds further loops and no scalar work that only a thread could do."""
-        return any(isinstance(n, ir.For | ir.While | ir.Copy | ir.Fill) for n in ir.walk(*loop.body))
 
     # Blocks ---------------------------------------------------------------------------------------------------
 
@@ -310,7 +252,7 @@ class Planner:
     def _point(self, statement: ir.Point) -> list[Step]:
         if statement.source is None:
             return [HostStatement(statement)]
-        if self._on_device(statement.source.indices, self.device):
+        if on_device(statement.source.indices, self.device):
             raise Declined(f"where '{statement.name}' points depends on values in memory", statement.line)
         if not statement.declares or is_moved(self.module.entry.body, statement.name):
             raise Declined(f"the pointer '{statement.name}' moves between launches", statement.line, vague=True)
@@ -325,7 +267,7 @@ class Planner:
                 raise Declined(f"'{statement.name}' is allocated more than once", statement.line)
             self.buffers[statement.name] = ()
         needed = [] if isinstance(statement, ir.Release) else list(ir.children(statement))
-        if self._on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
+        if on_device([n for n in needed if not isinstance(n, ir.Address)], self.device):
             raise Declined("the size of a copy or an allocation depends on values in memory", statement.line)
         return [HostStatement(statement)]
 
@@ -336,7 +278,7 @@ class Planner:
                 stored
                 and not stores_memory(statement)
                 and not stored & self.device
-                and not self._on_device([statement.condition], self.device)
+                and not on_device([statement.condition], self.device)
             ):
                 return [HostStatement(statement)]
             return [ScalarWork((statement,))]
@@ -566,7 +508,7 @@ class Planner:
         live = context.live | body_flow.exposed
         tests: list[Step] = []
         if isinstance(loop, ir.For):
-            if self._on_device([loop.start, loop.bound], self.device):
+            if on_device([loop.start, loop.bound], self.device):
                 if any(isinstance(n, ir.Load) for n in ir.walk(loop.start, loop.bound)):
                     raise Declined("the range of a loop that must keep its order depends on memory", loop.line)
                 tests = [*self._fetches(loop.start), *self._fetches(loop.bound)]

@@ -31,7 +31,8 @@ def step(number: int, reward: float) -> dict[str, float]:
     shares = {"time/generating": 0.5, "time/learning": 0.3, "time/verifying": 0.15, "time/waiting": 0.05}
     return {
         "step": number, "elapsed": 30.0 * number, "reward": reward, "correct@turn1": 0.5, "time/timing": 0.0,
-        "time/gpu_busy": 0.8, "time/step_seconds": 30.0, **shares,
+        "time/gpu_busy": 0.8, "time/step_seconds": 30.0, "entropy": 5.0 if number == 1 else 0.01,
+        "rows_with_advantage": 0.0 if number == 1 else 0.5, **shares,
     }  # fmt: skip
 
 
@@ -73,6 +74,8 @@ def test_logs_and_evaluations_become_a_section(results: ModuleType, tmp_path: Pa
     # Means of the first and the last two of eight steps.
     assert "| reward | -0.85 → -0.25 | -1 → -1 |" in text
     assert "| `both` | 50% | 30% | 0% | 15% | 5% | 80% | 30.0 |" in text
+    assert "8 steps in 240 s" in text
+    assert "nats a token | 0.01 → 0.01 |" in text
     assert "one seed a condition, this is a demonstration" in text
     rows = [line for line in text.splitlines() if line.startswith("| `warm` |")]
     assert [row.split("|")[2:5] for row in rows] == [

@@ -52,6 +52,7 @@ async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, to
     assert [s.baseline for s in verdict.speedups] == [EAGER]
     assert verdict.timings[0].case == "2048×1024, 2048×1024"
     assert verdict.timings[0].cold is not None
+    assert verdict.clocks["batch_excess_seconds"] < verdict.clocks["parent_seconds"]
 
     wrong = await measured(HONEST.replace(ALL, f"out = {ALL[7:]}\n        out[1999:] = 0\n        return out"))
     assert wrong.status is Status.WRONG

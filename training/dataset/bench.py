@@ -100,6 +100,7 @@ class Bench:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, **(self.env or {})},
+                start_new_session=True,  # a signal to all of a slice's processes is not for it: `stop` ends it
             )
             ready = self._answer()
             if ready["status"] != "ready":

@@ -122,54 +122,58 @@ def run_slice(
     pool = _pool(workers)
     try:
         while (queue or making or judging) and not stopped():
-            elapsed = time.monotonic() - start
-            if elapsed > seconds:
-                break
-            while queue and len(making) + len(judging) < workers + 4 and elapsed < seconds - bench.config.reserve:
-                turn, name = queue.pop(0)
-                line = (lines or {}).get(name)
-                making[pool.submit(make_job, name, turn, scratch, compile_it, job_config, line)] = name
-            if elapsed >= seconds - bench.config.reserve:
-                queue = []
-            waited: list[Future[Any]] = [*making, *judging]
-            done, _ = wait(waited, timeout=1.0, return_when=FIRST_COMPLETED)
-            if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+            try:
+                elapsed = time.monotonic() - start
+                if elapsed > seconds:
+                    break
+                while queue and len(making) + len(judging) < workers + 4 and elapsed < seconds - bench.config.reserve:
+                    turn, name = queue.pop(0)
+                    line = (lines or {}).get(name)
+                    making[pool.submit(make_job, name, turn, scratch, compile_it, job_config, line)] = name
+                if elapsed >= seconds - bench.config.reserve:
+                    queue = []
+                waited: list[Future[Any]] = [*making, *judging]
+                done, _ = wait(waited, timeout=1.0, return_when=FIRST_COMPLETED)
+                if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+                    raise BrokenProcessPool
+                for future in [f for f in judging if f in done]:
+                    job = judging.pop(future)
+                    failure = future.exception()
+                    if failure is not None:
+                        say(f"{job.program}: not judged, left for the next slice: {failure}")
+                        continue
+                    rows = future.result()
+                    results.add([*rows, {**(job.head or {"task": job.program}), **machine, "done": True}])
+                    finished += 1
+                    variants += len(rows)
+                    rate = (time.monotonic() - start) / finished
+                    bad = sum(1 for row in rows if row["status"] != "correct")
+                    left = min(rate * (total - finished), max(0.0, seconds - (time.monotonic() - start)))
+                    say(f"{finished}/{total} tasks, {variants} variants, {left:.0f} s to go: {job.program}"
+                        + (f", {bad} of {len(rows)} not correct" if bad else ""))  # fmt: skip
+                for made in [f for f in making if f in done]:
+                    name = making.pop(made)
+                    job = made.result()
+                    if job.error:
+                        say(f"{name}: {job.error}")
+                        results.add([{"task": name, "error": job.error, "done": True}])
+                        shutil.rmtree(job.folder, ignore_errors=True)
+                        finished += 1
+                        continue
+                    answers = bench.time(job)
+                    ours = next((a for a in answers if a["status"] == "bench_error"), None)
+                    if ours is not None:
+                        say(f"{name}: not timed, left for the next slice: {ours['message']}")
+                        shutil.rmtree(job.folder, ignore_errors=True)
+                        continue
+                    judging[pool.submit(judge, job, answers)] = job
+            except BrokenProcessPool:
+                if stopped():
+                    break
                 say("a worker process died; its tasks are left for the next slice")
                 making, judging = {}, {}
                 _end(pool)
                 pool = _pool(workers)
-                continue
-            for future in [f for f in judging if f in done]:
-                job = judging.pop(future)
-                failure = future.exception()
-                if failure is not None:
-                    say(f"{job.program}: not judged, left for the next slice: {failure}")
-                    continue
-                rows = future.result()
-                results.add([*rows, {**(job.head or {"task": job.program}), **machine, "done": True}])
-                finished += 1
-                variants += len(rows)
-                rate = (time.monotonic() - start) / finished
-                bad = sum(1 for row in rows if row["status"] != "correct")
-                left = min(rate * (total - finished), max(0.0, seconds - (time.monotonic() - start)))
-                say(f"{finished}/{total} tasks, {variants} variants, {left:.0f} s to go: {job.program}"
-                    + (f", {bad} of {len(rows)} not correct" if bad else ""))  # fmt: skip
-            for made in [f for f in making if f in done]:
-                name = making.pop(made)
-                job = made.result()
-                if job.error:
-                    say(f"{name}: {job.error}")
-                    results.add([{"task": name, "error": job.error, "done": True}])
-                    shutil.rmtree(job.folder, ignore_errors=True)
-                    finished += 1
-                    continue
-                answers = bench.time(job)
-                ours = next((a for a in answers if a["status"] == "bench_error"), None)
-                if ours is not None:
-                    say(f"{name}: not timed, left for the next slice: {ours['message']}")
-                    shutil.rmtree(job.folder, ignore_errors=True)
-                    continue
-                judging[pool.submit(judge, job, answers)] = job
     finally:
         bench.stop()
         _end(pool)
@@ -177,7 +181,13 @@ def run_slice(
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_undisturbed)
+
+
+def _undisturbed() -> None:
+    """What ends a slice is sent to all its processes at once: the first of them ends the others, and in order."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -185,7 +195,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
     processes = list((getattr(pool, "_processes", None) or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
-        process.terminate()
+        process.kill()
 
 
 def nvcc_compile(nvcc: Path, arch: str, task: Task, text: Bundle, folder: Path, name: str) -> Path | str:

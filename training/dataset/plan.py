@@ -18,8 +18,8 @@ from typing import Any
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.extract import extract
 from cudaperf_agent.tasks.parse import load_task
-from training.dataset.build import area_of
-from training.dataset.edits.every import further_variants
+from training.dataset.build import area_of, features_by_name
+from training.dataset.edits.every import FURTHER_STRATEGIES, further_variants
 from training.dataset.families import Program, all_programs
 from training.dataset.sampled import ORIGIN as POLICY
 from training.dataset.sampled import Candidate, read_candidates
@@ -128,6 +128,12 @@ def read_plan(path: Path) -> list[dict[str, Any]]:
     except (OSError, UnicodeDecodeError, ValueError, EOFError) as error:
         hint = "make it: cudaperf dataset plan"
         raise ConfigError(f"the plan cannot be read: {error}", where=str(path), hint=hint) from None
+
+
+def new_variants(path: Path) -> list[dict[str, Any]]:
+    """Further variants of a plan, each with its features by name."""
+    found = [v for line in read_plan(path) for v in line["variants"] if v["strategy"] in FURTHER_STRATEGIES]
+    return [{**v, **features_by_name(v)} for v in found]
 
 
 def harmless(source: str) -> bool:

@@ -145,6 +145,11 @@ def test_wide_types_take_two_and_bytes_sixteen() -> None:
     assert text is not None
     assert "double2" in text
     assert "double4" not in text
+    short = next(p for p in all_programs() if "short" in p.source and p.family == "xor_stream")
+    text = each(16).apply(task_of(short.name), source_of(short.name, "restrict"))
+    assert text is not None
+    assert "ushort4" in text  # as words they would be another type's
+    assert "uint" not in text.split("__global__")[1].replace("unsigned int", "")
     assert "*(const uint4 *)" in (each(16).apply(task_of("upper_case/0"), source_of("upper_case/0", "naive")) or "")
 
 

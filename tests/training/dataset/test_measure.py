@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +160,42 @@ def test_a_process_is_replaced_after_so_many_tasks_and_a_slice_can_be_stopped(tm
         seconds=60, workers=1, job_config=JOB, machine={}, say=lambda text: None, stopped=lambda: True,
     )  # fmt: skip
     assert finished == 0
+
+
+def test_a_worker_that_dies_costs_its_tasks_and_no_more(tmp_path: Path, program: Path) -> None:
+    class Deadly(Bench):
+        """Kills the workers before the first of its answers."""
+
+        def time(self, job: Job) -> list[dict[str, Any]]:
+            if not said:
+                for child in active_children():
+                    child.kill()
+                    child.join()
+            return super().time(job)
+
+    said: list[str] = []
+    finished = run_slice(
+        [(0, "axpy_shift/0"), (1, "axpy_shift/1"), (2, "activation/0")], Deadly(program, FAST, 0), emulator_compile,
+        Results(tmp_path, 1 << 20), tmp_path, seconds=120, workers=1, job_config=replace(JOB, most=2), machine={},
+        say=said.append,
+    )  # fmt: skip
+    assert "a worker process died" in said[0]
+    assert finished == len(tasks_done([tmp_path])) == len(said) - 1
+
+
+def test_a_signal_to_all_processes_ends_a_slice_in_order(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "training.dataset.measure", "--out", str(tmp_path)]
+    command += ["--emulate", "4096", "--workers", "1", "--seconds", "100"]
+    root = Path(__file__).resolve().parents[3]
+    with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert next(line for line in lines if "variants," in line)
+        os.killpg(process.pid, signal.SIGTERM)
+        rest = "".join(lines)
+        assert process.wait() == 0, rest
+    assert "run the same command again for the rest" in rest
+    assert tasks_done([tmp_path])
 
 
 def test_a_fault_of_the_bench_is_no_verdict_on_the_variant(tmp_path: Path, program: Path) -> None:

@@ -16,6 +16,7 @@ from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.carry_over import CarryConfig, compare_sets, comparison_markdown
 from training.ranker import TrainConfig
+from training.structures import structures, structures_markdown
 
 CONFIG = CarryConfig(train=TrainConfig(kind="linear"))
 OCC, COAL, KERNELS, OPS = (ORDER.index(n) for n in ("occ", "coal", "kernels", "ops"))
@@ -55,6 +56,23 @@ def test_a_set_like_the_other_is_not_far() -> None:
         compare_sets(training, flat, CONFIG)
 
 
+def test_structures_are_counted() -> None:
+    plain = {"source": "__global__ void k() {}", "kernels": 1.0}
+    rich = {
+        "source": "__global__ void __launch_bounds__(64) k(const float4 *__restrict__ p)\n{\n    __shared__ int s[4];\n"
+        "    float mine[4];\n    __syncthreads();\n}",
+        "kernels": 3.0,
+    }
+    found = structures([plain, rich])
+    has = {"two launches or more", "three launches or more", "shared memory", "barriers of a block", "vector types",
+           "arrays of a thread", "launch bounds", "`__restrict__`"}  # fmt: skip
+    assert {name for name, share in found.items() if share == 0.5} == has
+    assert all(share in (0, 0.5) for share in found.values())
+    assert "| shared memory | 0.00 | 1.00 |" in structures_markdown({"a": [plain], "b": [rich]})
+    with pytest.raises(ConfigError, match="no sources"):
+        structures([])
+
+
 def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = parquet(synthetic(families=6, tasks=2), tmp_path / "variants.parquet")
     parquet(synthetic(families=2, tasks=3, seed=5), tmp_path / "transfer.parquet")
@@ -62,5 +80,6 @@ def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     report = json.loads(capsys.readouterr().out)
     assert [f["name"] for f in report["features"]] == list(ORDER)
     assert report["rows_there"] == 60
+    assert report["structures"]["families"]["two launches or more"] == 0
     assert main(["ranker", "compare", "--data", str(data)]) == 0
     assert capsys.readouterr().out.startswith("Two variants of a task differ in")

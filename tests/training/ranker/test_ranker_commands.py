@@ -25,7 +25,13 @@ def parquet(table: Table, path: Path) -> Path:
         row: dict[str, Any] = {name: getattr(table, name)[k].item() for name in plain}
         row |= dict(zip(ORDER, table.phi[k].tolist(), strict=True))
         row |= {f"x_{n}": v for n, v in zip(EXTENDED, table.extended[k].tolist(), strict=True)}
-        row |= {"gain_error": float(table.error[k]), "status": "correct", "samples": [1.0], "variant": str(k)}
+        row |= {
+            "gain_error": float(table.error[k]),
+            "status": "correct",
+            "samples": [1.0],
+            "variant": str(k),
+            "source": "",
+        }
         rows.append(row)
     write_rows(rows, path)
     return path

@@ -27,11 +27,13 @@ def vector_type(kind: str, width: int) -> str:
 
 def common_width(parameters: list[Parameter], bytes_: int, turns: int | None = None) -> int:
     """Elements of a vector for which no type needs more than `bytes_`, and that divide `turns`; below 2: none."""
-    width = min(bytes_ // _BYTES[VECTOR_BASES[p.type]] for p in parameters)
+    sizes = [_BYTES[VECTOR_BASES[p.type]] for p in parameters]
+    width = min(bytes_ // size for size in sizes)
+    if max(sizes) > 1:
+        width = min(width, len(FIELDS))  # only bytes may be taken for elements of another type
     while width > 1 and turns is not None and turns % width:
         width //= 2
-    widest = max((width * _BYTES[VECTOR_BASES[p.type]] for p in parameters), default=0)
-    return width if widest >= LEAST_BYTES else 0
+    return width if width * max(sizes) >= LEAST_BYTES else 0
 
 
 @dataclass(frozen=True, slots=True)
