@@ -46,6 +46,7 @@ REMEDIES = (
         "Write the loop over the data as `for (i = start; i < end; i++)` where it is one.",
     ),
     Remedy("moves between launches", "Index the buffer instead of moving the pointer from one buffer to another."),
+    Remedy("a range of `case`", "Test the range with `if`, or list its values one by one."),
     Remedy("compared as unsigned", "Give the counter and its bound one type, e.g. `int` for both."),
     Remedy("goto", "Write it as a loop with `break`, or as a condition."),
     Remedy("label", "Write it as a loop with `break`, or as a condition."),

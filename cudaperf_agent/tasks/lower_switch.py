@@ -44,6 +44,8 @@ def sections_of(body: Any, line: int) -> list[Section]:
         while inner.kind.name in ("CASE_STMT", "DEFAULT_STMT"):
             parts = list(inner.get_children())
             if inner.kind.name == "CASE_STMT":
+                if len(parts) == 3:
+                    raise CannotLower("a range of `case` values is not supported", line_of(inner))
                 value = evaluate_constant(parts[0])
                 if value is None or len(parts) != 2:
                     raise CannotLower("this form of `case` is not supported", line_of(inner))

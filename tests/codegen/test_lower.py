@@ -165,3 +165,10 @@ def test_a_counter_below_zero_does_not_count_up_to_an_unsigned_bound(loop: str, 
     made = lower_source(f"void f(int n, unsigned m, int s, int *a) {{ {loop} a[i] = 1; }}", "f")
     assert isinstance(made, ir.Unlowered) if reason else isinstance(made, ir.Module)
     assert reason in getattr(made, "reason", "")
+
+
+def test_a_range_of_case_values_is_declined_with_its_line() -> None:
+    source = "void f(int n, int *a) {\n for (int i = 0; i < n; i++)\n switch (a[i]) {\n case 1 ... 9: a[i] = 0;\n } }"
+    made = lower_source(source, "f")
+    assert isinstance(made, ir.Unlowered)
+    assert (made.line, made.reason) == (4, "a range of `case` values is not supported")

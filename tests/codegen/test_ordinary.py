@@ -19,6 +19,7 @@ ORDINARY = sorted((Path(__file__).parent / "ordinary").glob("*.c"))
 # file: (line, phrase of the reason); all other files translate.
 DECLINED = {
     "adler32": (6, "needs the 'a' of the one before"),
+    "below_zero_unsigned": (3, "may start below zero, is compared as unsigned"),
     "count_words": (6, "needs the 'in_word' of the one before"),
     "drawdown": (6, "needs the 'peak' of the one before"),
     "ema": (5, "needs the 's' of the one before"),
@@ -32,12 +33,13 @@ DECLINED = {
     "prefix_xor": (4, "needs the 'a' of the one before"),
     "product_scan": (6, "needs the 'p' of the one before"),
     "strided_both": (11, "same element of 'dy'"),
+    "swap_behind_if": (3, "'cur' moves between launches"),
     "two_out": (5, "same element of 'even'"),
     "while_cond_assign": (4, "may end early"),
     "zero_runs": (8, "needs the 'best' of the one before"),
 }
 TRANSLATED = [p for p in ORDINARY if p.stem not in DECLINED]
-QUICK = ("inner_while", "running_max_f", "nan_argmax", "switch_default_mid", "after_loop")
+QUICK = ("own_start", "inner_while", "running_max_f", "nan_argmax", "switch_default_mid", "after_loop")
 
 
 @pytest.mark.parametrize("path", ORDINARY, ids=lambda p: p.stem)
