@@ -33,6 +33,7 @@ from cudaperf_agent.policies.sampling import SamplingConfig  # noqa: E402
 from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy  # noqa: E402
 from cudaperf_agent.settings import load_settings  # noqa: E402
 from cudaperf_agent.store.repository import Store  # noqa: E402
+from training.beside_engine import CAPTURE_SIZES, SPARED_PROCESSORS, judging_jobs  # noqa: E402
 from training.evaluation.ahead import TasksAhead  # noqa: E402
 from training.evaluation.collect import collect  # noqa: E402
 from training.evaluation.drive import DriveConfig, drive  # noqa: E402
@@ -40,7 +41,7 @@ from training.evaluation.estimates import estimate  # noqa: E402
 from training.evaluation.kernel_times import KernelTimes  # noqa: E402
 from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan  # noqa: E402
 from training.evaluation.suites.find import find_suite  # noqa: E402
-from training.sft.evaluate import CAPTURES, SPARED  # noqa: E402
+from training.sft.phases import say  # noqa: E402
 
 WRITE_EVERY = 5
 """Finished tasks between two writings of an evaluation's facts."""
@@ -71,7 +72,7 @@ def make_policy(args: argparse.Namespace, with_adapters: bool) -> VllmPolicy | L
     sampling = SamplingConfig(args.temperature, args.top_p, args.max_tokens)
     if args.engine == "local":
         return LocalPolicy(LocalConfig(sampling=sampling, batch=args.batch))
-    sizes = tuple(size for size in CAPTURES if size <= args.sequences)
+    sizes = tuple(size for size in CAPTURE_SIZES if size <= args.sequences)
     return VllmPolicy(
         VllmConfig(
             lora_rank=args.rank if with_adapters else 0,
@@ -158,7 +159,7 @@ async def run(args: argparse.Namespace) -> int:
     wanted = adapters(args.policies)
     policy = make_policy(args, any(folder is not None for folder in wanted.values()))
     # Beside vLLM: its two processes must not wait for compilers and tests.
-    jobs = max(1, len(os.sched_getaffinity(0)) - (SPARED if args.engine == "vllm" else 0))
+    jobs = judging_jobs(SPARED_PROCESSORS if args.engine == "vllm" else 0)
     verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
     args.out.mkdir(parents=True, exist_ok=True)
     whole = True
@@ -181,12 +182,6 @@ async def run(args: argparse.Namespace) -> int:
         await policy.aclose()
         await verifier.aclose()
     return 0 if whole else 1
-
-
-def say(text: str) -> None:
-    """Progress, at once, with the time."""
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-    sys.stderr.flush()
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -34,7 +34,7 @@ from cudaperf_agent.policies.vllm import VllmConfig
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from graph.batching import BatchingPolicy, BatchPolicy
-from training.sft.evaluate import CAPTURES
+from training.beside_engine import CAPTURE_SIZES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "c"
 FAILED = Verdict(
@@ -117,7 +117,7 @@ async def main(args: argparse.Namespace) -> None:
             max_model_len=4096,
             max_sequences=max(256, *args.at),
             eager=args.eager,
-            capture_sizes=CAPTURES,
+            capture_sizes=CAPTURE_SIZES,
             sampling=sampling,
         ),
     )

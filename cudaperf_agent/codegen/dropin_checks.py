@@ -16,17 +16,13 @@ import re
 from collections.abc import Callable
 
 from cudaperf_agent.tasks import expr
+from cudaperf_agent.tasks.listed_ranges import listed_range
 from cudaperf_agent.tasks.model import Origin, Parameter, Task, TypeKind, ValueRange
 
 Widen = Callable[[str], str]
 """Spells an expression over the parameters in 64-bit arithmetic."""
 
 _REQUIRE = "cudaperf_require"
-# How the parser words what it assumes of a scalar (`tasks.infer`).
-_LISTED = (
-    re.compile(r"(?P<name>\w+) is (?P<low>\d+) or more, as sizes are made of it"),
-    re.compile(r"(?P<name>\w+) lies in (?P<low>.+?)\.\.(?P<high>.+), as it indexes \w+"),
-)
 
 
 def checking_function(task: Task) -> list[str]:
@@ -85,12 +81,7 @@ def _limits(task: Task, parameter: Parameter) -> ValueRange | None:
         return None
     if parameter.range.origin in (Origin.SPEC, Origin.COMMENT):
         return parameter.range
-    for sentence in task.assumptions:
-        for wording in _LISTED:
-            said = wording.fullmatch(sentence)
-            if said and said["name"] == parameter.name:
-                return ValueRange(said["low"], said.groupdict().get("high"))
-    return None
+    return listed_range(parameter.name, task.assumptions)
 
 
 def _range_check(task: Task, name: str, limits: ValueRange, widen: Widen) -> list[str]:

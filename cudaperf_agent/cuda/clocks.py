@@ -83,7 +83,8 @@ def batch_agreement(
     """
     quiet = float(np.median(late))
     chosen = [i for i, waited in enumerate(late) if waited <= quiet]
-    outside = [without_waiting(inside, outside, late)[i] for i in chosen]
+    unhindered = without_waiting(inside, outside, late)
+    outside = [unhindered[i] for i in chosen]
     inside = [inside[i] for i in chosen]
     count = len(chosen)
     own, parent, null = float(np.median(inside)), _middle(outside, rule), _middle(null_calls, rule)

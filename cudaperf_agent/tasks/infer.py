@@ -9,6 +9,7 @@ from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.accesses import Findings
 from cudaperf_agent.tasks.callers import apply_access, call_site_extents
 from cudaperf_agent.tasks.extents import Reach, extent_text, picks, poly_of, reach
+from cudaperf_agent.tasks.listed_ranges import listed_index, listed_size
 from cudaperf_agent.tasks.model import Extent, Origin, Parameter, Role, Table, TypeKind, ValueRange
 from cudaperf_agent.tasks.poly import Poly, dominates
 from cudaperf_agent.tasks.roles import infer_role
@@ -158,7 +159,7 @@ def _picked(findings: Findings, parameters: dict[str, Parameter], assumptions: l
             if known is None or count is None or known.range.origin is not Origin.DEFAULT:
                 continue
             high = count.plus(-1).text()
-            assumptions.append(f"{scalar} lies in 0..{high}, as it indexes {name}")
+            assumptions.append(listed_index(scalar, high, name))
             done[scalar] = replace(known, range=ValueRange("0", high, origin=Origin.LOOP_BOUNDS))
     return done
 
@@ -184,6 +185,6 @@ def _sizes(
         origin = Origin.TYPE if name in at_least_one else Origin.LOOP_BOUNDS
         low = "1" if name in at_least_one | divisors else "0"
         if name in strides - at_least_one and parameter.type.kind is TypeKind.INT:
-            assumptions.append(f"{name} is {low} or more, as sizes are made of it")
+            assumptions.append(listed_size(name, low))
         done[name] = replace(parameter, range=ValueRange(low, None, origin=origin))
     return done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from cudaperf_agent.errors import CudaPerfError
 from cudaperf_agent.execution.native import Wrap
 from cudaperf_agent.tasks.model import Task
+from training.beside_engine import judging_jobs
 
 
 @dataclass(slots=True)
@@ -51,18 +51,38 @@ class TasksAhead:
         return self._ready[task.digest]
 
     async def _all(self, loaders: Iterable[Callable[[], Task]]) -> None:
-        from cudaperf_agent.cuda import emulator
-        from cudaperf_agent.tasks.prepare import prepare
+        def keep(number: int, loaded: Task, ready: Task) -> None:
+            self._ready[loaded.digest] = ready
 
-        free = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+        await make_ready(loaders, self.wrap, keep, lambda number, error: None)
 
-        async def one(load: Callable[[], Task]) -> None:
-            async with free:
-                try:
-                    task = await asyncio.to_thread(load)
-                    self._ready[task.digest] = await prepare(task, wrap=self.wrap)
-                except CudaPerfError:
-                    return
 
-        # Built once, by whoever comes first: the first candidate would wait for it.
-        await asyncio.gather(asyncio.to_thread(emulator.runtime_library), *(one(load) for load in loaders))
+async def make_ready(
+    loaders: Iterable[Callable[[], Task]],
+    wrap: Wrap,
+    ready: Callable[[int, Task, Task], None],
+    refused: Callable[[int, CudaPerfError], None],
+) -> None:
+    """Understand tasks and run their C under the sanitizers, as many at once as there are processors.
+
+    Args:
+        loaders: What gives each task.
+        wrap: The sandbox.
+        ready: Called with a loader's number, its task, and that made ready.
+        refused: Called with the number of a loader whose task is refused, and why.
+    """
+    from cudaperf_agent.cuda import emulator
+    from cudaperf_agent.tasks.prepare import prepare
+
+    free = asyncio.Semaphore(judging_jobs())
+
+    async def one(number: int, load: Callable[[], Task]) -> None:
+        async with free:
+            try:
+                task = await asyncio.to_thread(load)
+                ready(number, task, await prepare(task, wrap=wrap))
+            except CudaPerfError as error:
+                refused(number, error)
+
+    # Built once, by whoever comes first: the first candidate would wait for it.
+    await asyncio.gather(asyncio.to_thread(emulator.runtime_library), *(one(n, load) for n, load in enumerate(loaders)))

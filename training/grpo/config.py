@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cudaperf_agent.errors import ConfigError
+from training.beside_engine import CAPTURE_SIZES, SPARED_PROCESSORS
 from training.config_file import no_such_key, not_a_table, read_toml, wrong_value
 from training.grpo.credit import Baseline, Credit, CreditRule
 
@@ -64,7 +65,7 @@ class RolloutSection(Section):
     """Share of the GPU's memory that vLLM takes."""
     max_model_len: int | None = Field(default=5120, ge=64)
     """Longest sequence of the engine."""
-    capture_sizes: tuple[int, ...] = (1, 8, 16, 32, 64, 128, 256)
+    capture_sizes: tuple[int, ...] = CAPTURE_SIZES
     """Batch sizes for which vLLM records CUDA graphs; few start sooner."""
     batch: int = Field(default=8, ge=1)
     """Answers that the transformers engine draws together."""
@@ -83,7 +84,7 @@ class VerifySection(Section):
     """Timed calls of a candidate."""
     contents: int = Field(default=24, ge=1)
     """Input sets that the timed calls go through; a few make a task's first timing much cheaper."""
-    spared_processors: int = Field(default=4, ge=0)
+    spared_processors: int = Field(default=SPARED_PROCESSORS, ge=0)
     """Not used by compilers and tests beside vLLM: its two processes and the trainer must not wait for them."""
     seed: int = Field(default=0, ge=0)
     """Of the test inputs."""

@@ -23,6 +23,7 @@ from cudaperf_agent.tasks.model import Task
 from graph import loop
 from graph.batching import BatchingPolicy, BatchPolicy
 from graph.context import Deps
+from training.beside_engine import judging_jobs
 from training.grpo.config import GrpoConfig
 from training.grpo.engines import Engine
 from training.grpo.plan import layout_of, world_size
@@ -162,7 +163,7 @@ def _verifier(config: GrpoConfig) -> CandidateVerifier:
     fewest = min(TIMING.fewest_contents, wanted.contents)
     timing = replace(TIMING, samples=wanted.samples, contents=wanted.contents, fewest_contents=fewest)
     spared = wanted.spared_processors if config.rollout.engine == "vllm" else 0
-    jobs = max(1, len(os.sched_getaffinity(0)) - spared)
+    jobs = judging_jobs(spared)
     numbers = VerifierConfig(
         seed=wanted.seed, also_emulate=wanted.emulate, timing=timing, compile_jobs=jobs, run_jobs=jobs
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,12 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.policies.sampling import SamplingConfig
+from training.beside_engine import CAPTURE_SIZES, SPARED_PROCESSORS, judging_jobs
 from training.sft.phases import PHASES, Entry, Evaluation, EvaluationConfig, Switchable, say
-
-SPARED = 4
-"""Processors that compilers and tests leave to the engine."""
-CAPTURES = (1, 8, 16, 32, 64, 128, 256)
-"""Batch sizes with CUDA graphs, as in `training.grpo.config`: an engine of the same numbers starts from its cache."""
 
 
 async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> dict[str, Any]:
@@ -36,7 +31,7 @@ async def evaluate(arguments: argparse.Namespace, config: EvaluationConfig) -> d
 
     started = time.monotonic()
     policy = _policy(arguments)
-    jobs = max(1, len(os.sched_getaffinity(0)) - (SPARED if arguments.engine == "vllm" else 0))
+    jobs = judging_jobs(SPARED_PROCESSORS if arguments.engine == "vllm" else 0)
     verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/evaluation.sqlite") as store:
         work = Evaluation(policy, verifier, store, arguments.out, config, started + arguments.seconds)
@@ -95,7 +90,7 @@ def _policy(arguments: argparse.Namespace) -> Switchable:
             max_model_len=arguments.context,
             max_sequences=arguments.sequences,
             dtype=arguments.dtype,
-            capture_sizes=tuple(size for size in CAPTURES if size <= arguments.sequences),
+            capture_sizes=tuple(size for size in CAPTURE_SIZES if size <= arguments.sequences),
             eager=arguments.eager,
         )
     )

@@ -19,6 +19,7 @@ from cudaperf_agent.policies.base import Policy
 from cudaperf_agent.policies.sampling import SamplingConfig
 from cudaperf_agent.tasks.model import Task
 from training.dataset.families import all_programs
+from training.evaluation.ahead import make_ready
 from training.splits import Split, split_of
 
 if TYPE_CHECKING:
@@ -119,11 +120,8 @@ class Evaluation:
 
     async def prepare(self) -> list[Entry]:
         """The tasks, their C run under the sanitizers; those that are refused are left out and told."""
-        from cudaperf_agent.cuda import emulator
         from cudaperf_agent.tasks.parse import load_task
-        from cudaperf_agent.tasks.prepare import prepare
 
-        await asyncio.to_thread(emulator.runtime_library)
         counts: dict[str, int] = {}
         chosen = []
         for program in all_programs():
@@ -131,20 +129,18 @@ class Evaluation:
             if split in self.config.splits and counts.get(split, 0) < (self.config.most or 1 << 30):
                 counts[split] = counts.get(split, 0) + 1
                 chosen.append((program, split))
-        free = asyncio.Semaphore(_processors())
+        made: dict[int, Entry] = {}
 
-        async def one(program: Any, split: Split) -> Entry | None:
-            async with free:
-                try:
-                    task = await asyncio.to_thread(load_task, source=program.source, entry=program.entry)
-                    task = await prepare(task, wrap=self.verifier.place.sandbox.wrap)
-                except CudaPerfError as error:
-                    say(f"{program.name}: {error.message}")
-                    return None
-                return Entry(program.name, split, task)
+        def ready(number: int, loaded: Task, task: Task) -> None:
+            program, split = chosen[number]
+            made[number] = Entry(program.name, split, task)
 
-        made = await asyncio.gather(*(one(*pair) for pair in chosen))
-        return [entry for entry in made if entry is not None]
+        def refused(number: int, error: CudaPerfError) -> None:
+            say(f"{chosen[number][0].name}: {error.message}")
+
+        loaders = [partial(load_task, source=p.source, entry=p.entry) for p, _ in chosen]
+        await make_ready(loaders, self.verifier.place.sandbox.wrap, ready, refused)
+        return [made[number] for number in sorted(made)]
 
     async def run_base(self, entries: Sequence[Entry]) -> None:
         """The bare model, greedy, one turn: what there was before."""
@@ -279,9 +275,3 @@ def say(text: str) -> None:
     """Progress on stderr, at once, with the time."""
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
     sys.stderr.flush()
-
-
-def _processors() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0))
