@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_study import shares
+from benchmarks.gpu_study import shares, spread, throughput
 from cudaperf_agent.cuda import building, workplace
+from cudaperf_agent.cuda.clocks import ClockRule
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.verifier import VerifierConfig
 from tests.cuda.standin import GPU, stand_in
+
+# A machine that is busy otherwise must not decide what a rehearsal shows; of times it shows nothing.
+ANY_CLOCK = ClockRule(slack_seconds=1.0, batch_slack_seconds=1.0)
 
 
 @contextmanager
@@ -26,5 +30,9 @@ def on_stand_in() -> Iterator[Gpu]:
         sandbox = stand_in(VerifierConfig(), folder, patch).place.sandbox
         patch.setattr(workplace, "detect", lambda: sandbox)
         patch.setattr(shares, "compile_cuda", vars(building)["compile_cuda"])  # the stand-in's
+        for study in (shares, throughput):
+            timing = replace(study.CONFIG.timing, clocks=ANY_CLOCK)
+            patch.setattr(study, "CONFIG", replace(study.CONFIG, timing=timing))
+        patch.setattr(spread, "CONFIG", replace(spread.CONFIG, clocks=ANY_CLOCK))
         # The L2 of nothing: what is larger than it has to be made, and looked at, on the emulator.
         yield replace(GPU, l2_bytes=1 << 16)
