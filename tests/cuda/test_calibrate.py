@@ -10,6 +10,7 @@ import pytest
 from cudaperf_agent.cuda import calibrate as calibrating
 from cudaperf_agent.cuda.calibrate import CALIBRATION, calibrate
 from cudaperf_agent.cuda.ceilings import Ceilings
+from cudaperf_agent.cuda.clocks import CLOCKS
 from cudaperf_agent.cuda.spread import SPREAD, known_spread
 from cudaperf_agent.cuda.workplace import VerifierConfig, Workplace
 from cudaperf_agent.errors import EXIT_BACKEND, BackendUnavailable
@@ -20,7 +21,14 @@ SMALL = replace(
     kernels=tuple(replace(k, size_bytes=16 << 10) for k in CALIBRATION.kernels if k.name in ("saxpy", "decay")),
     processes=SPREAD.fewest,
     batch=4,
-    timing=replace(CALIBRATION.timing, samples=6, contents=2, fewest_contents=2, contents_bytes=1 << 18),
+    timing=replace(
+        CALIBRATION.timing,
+        samples=6,
+        contents=2,
+        fewest_contents=2,
+        contents_bytes=1 << 18,
+        clocks=replace(CLOCKS, slack_seconds=1.0, batch_slack_seconds=1.0),  # a busy machine must not decide this
+    ),
 )
 
 
