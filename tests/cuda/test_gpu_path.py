@@ -34,7 +34,7 @@ CONFIG = VerifierConfig(
         fewest_contents=2,
         size_bytes=1 << 20,
         contents_bytes=4 << 20,
-        clocks=replace(CLOCKS, slack_seconds=0.05),
+        clocks=replace(CLOCKS, slack_seconds=0.05, batch_slack_seconds=0.05),
     ),
     reference_samples=3,
     also_emulate=False,
