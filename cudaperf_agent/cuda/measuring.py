@@ -45,7 +45,7 @@ class Measuring:
         self._own: dict[str, OwnTimer] = {}
         config = place.config
         self._timing = config.own.timing(config.timing) if place.trust == "own" else config.timing
-        self._staging = asyncio.Semaphore(place.config.staged)
+        self._staged = asyncio.Semaphore(place.config.staged)
 
     async def measure(self, task: Task, built: Built, verdict: Verdict) -> Verdict:
         """`verdict` of a correct candidate with its times and speedups."""
@@ -109,7 +109,8 @@ class Measuring:
             (wrap.reading(*tracer.needs) if tracer is not None else wrap).wrap,
             env,
             turn=place.alone,
-            staging=self._staging,
+            staged=self._staged,
+            staging=place.staging,
             tracer=tracer.path if tracer is not None else None,
             ceilings=ceilings,
             spread=await asyncio.to_thread(known_spread, gpu) if gpu is not None else UNKNOWN,
