@@ -215,17 +215,24 @@ async def measured_verdict(
     watch: Stopwatch,
     baselines: Baselines,
     gpu: Gpu | None,
+    *,
+    whole: bool = True,
 ) -> Verdict:
-    """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
+    """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong.
+
+    Without `whole`, one in device form has no end-to-end times, and none is traced.
+    """
     before = await asyncio.to_thread(watch.clocks)
-    kinds: tuple[TimedKind, ...] = ("device", "end_to_end") if verdict.form == "device" else ("end_to_end",)
+    kinds: tuple[TimedKind, ...] = ("end_to_end",)
+    if verdict.form == "device":
+        kinds = ("device", "end_to_end") if whole else ("device",)
     found = await watch.time(library, kinds, task, contents)
     clocks: dict[str, Any] = {"before": before, **{k: t.clocks for k, t in zip(kinds, found, strict=False)}}
     clocks["after"] = await asyncio.to_thread(watch.clocks)
     verdict = replace(verdict, clocks=clocks)
     if found[-1].timing is None:
         return with_times(verdict, found, task, contents, watch, baselines, gpu)
-    trace = await watch.traced(library, kinds[0], task, contents)
+    trace = await watch.traced(library, kinds[0], task, contents) if whole else None
     return with_times(verdict, found, task, contents, watch, baselines, gpu, trace)
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
@@ -37,7 +38,7 @@ class VerifierConfig:
         on_gpu: And on the GPU.
         timing: Numbers of a measurement.
         reference: Limits of timing the C.
-        reference_samples: Timed calls of the C.
+        references: How often the C is timed.
         also_emulate: On a GPU, look for memory errors and races on the emulator too.
         repeat_seconds: The second run takes the cheapest cases up to this time (by the first run's clock).
         seed: Of the test inputs; another seed is another set.
@@ -50,6 +51,8 @@ class VerifierConfig:
         cache: How much of compiled candidates is kept.
         standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
+        search_whole: Candidates that have not passed the hidden cases are timed and traced like the others; else by
+            the device's times alone, which is what a search selects by (those in host form, by their only times).
         staged: Candidates at once whose processes wait, with their contents, for their turns to be timed.
         staging: Such processes that start at once.
         turns: When nothing but timing goes on.
@@ -66,7 +69,7 @@ class VerifierConfig:
     on_gpu: Limits = GPU_LIMITS
     timing: TimingConfig = TIMING
     reference: Limits = REFERENCE_LIMITS
-    reference_samples: int = 9
+    references: ReferenceConfig = field(default_factory=ReferenceConfig)
     also_emulate: bool = True
     repeat_seconds: float = 0.5
     seed: int = 0
@@ -79,6 +82,7 @@ class VerifierConfig:
     cache: CacheLimits = field(default_factory=CacheLimits)
     standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
+    search_whole: bool = True
     staged: int = 8
     staging: int = 8
     turns: TurnsConfig = field(default_factory=TurnsConfig)
