@@ -71,7 +71,7 @@ _WITHIN_ONE = frozenset({"cos", "sin", "tanh", "erf"})
 
 # Columns of a Hadamard matrix by number of the call, each with a sign of its own: with fewer calls than patterns their
 # effects can be told apart, and of more, those that cannot do not all cancel.
-_STATE = f"""
+DIRECTION = f"""
 static unsigned long cudaperf_turn, cudaperf_number;
 static double cudaperf_direction(void)
 {{
@@ -123,9 +123,15 @@ def device_functions(task: Task) -> tuple[str, ...]:
     return tuple(sorted(name for base in bases for name in (base, f"{base}f")))
 
 
-def device_math_text(functions: tuple[str, ...], stub: str) -> str:
-    """C text to be appended to a source in place of its call stub: calls of one process take the patterns in turn."""
-    parts = [_STATE]
+def device_math_text(functions: tuple[str, ...], stub: str, direction: str = DIRECTION) -> str:
+    """C text to be appended to a source in place of its call stub: calls of one process take the patterns in turn.
+
+    Args:
+        functions: From `device_functions`.
+        stub: The call stub.
+        direction: C text of what gives the sign and the share of each error, other than by the patterns.
+    """
+    parts = [direction]
     parts += [_OFF.format(type=type_, suffix=suffix) for type_, suffix in (("double", ""), ("float", "f"))]
     for name in functions:
         single = name not in MAXIMUM_ERRORS
