@@ -118,8 +118,11 @@ class Named:
     task: Task
 
 
-async def tasks(members: int, only: frozenset[str]) -> list[Named]:
-    """The handed files and the first members of each family, as far as they compute in floating point."""
+async def tasks(members: int, only: frozenset[str], functions: bool = False) -> list[Named]:
+    """The handed files and the first members of each family, as far as they compute in floating point.
+
+    With `functions`, only those that call mathematical functions with errors.
+    """
     found = []
     for path in sorted(CASES.glob("*.c")):
         if not only or path.stem in only:
@@ -127,7 +130,8 @@ async def tasks(members: int, only: frozenset[str]) -> list[Named]:
     for program in all_programs():
         if program.member < members and (not only or program.name in only):
             found.append(Named(program.name, load_task(source=program.source, entry=program.entry)))
-    return [named for named in found if named.task.mode == "function" and has_floats(named.task)]
+    found = [named for named in found if named.task.mode == "function" and has_floats(named.task)]
+    return [named for named in found if not functions or device_functions(named.task)]
 
 
 async def judged(task: Task, mib: int, sets: int) -> dict[str, Any]:
@@ -203,7 +207,7 @@ async def sweep(options: argparse.Namespace) -> list[dict[str, Any]]:
     known = options.out.read_text().splitlines() if options.out.exists() else []
     lines: list[dict[str, Any]] = [json.loads(line) for line in known]
     done = {line["task"] for line in lines}
-    for named in await tasks(options.members, frozenset(options.only)):
+    for named in await tasks(options.members, frozenset(options.only), options.functions):
         if named.name in done:
             continue
         try:
@@ -225,6 +229,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=1, help="of each family")
     parser.add_argument("--mib", type=int, default=64, help="bytes of a content set, in MiB, at most")
     parser.add_argument("--sets", type=int, default=1, help="content sets of a task")
+    parser.add_argument("--functions", action="store_true", help="only tasks that call mathematical functions")
     parser.add_argument("--only", action="append", default=[], help="names of tasks")
     parser.add_argument("--out", type=Path, default=Path("timed_tolerance.jsonl"))
     lines = asyncio.run(sweep(parser.parse_args()))

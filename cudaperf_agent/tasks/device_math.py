@@ -9,10 +9,10 @@ apart and add them up.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from cudaperf_agent.tasks.model import Task
-from cudaperf_agent.tasks.usage import tokens
 
 PATTERNS = 8
 """The effects of so many calls, of those that one element depends on, are told apart."""
@@ -66,6 +66,7 @@ MAXIMUM_ERRORS: dict[str, MaximumError] = {
     "y0": MaximumError(7, 9),
     "y1": MaximumError(7, 9),
 }
+_CALLED = re.compile(rf"\b(?:__builtin_)?(?P<base>{'|'.join(MAXIMUM_ERRORS)})f?\s*\(")
 # Never beyond: so that what the C does with a result (an inverse function, a root) stays defined.
 _WITHIN_ONE = frozenset({"cos", "sin", "tanh", "erf"})
 
@@ -115,11 +116,11 @@ def device_functions(task: Task) -> tuple[str, ...]:
     """Names of the C library's functions that the source may call and CUDA has with an error of its own, sorted.
 
     A header of the user's, or one that makes names generic, may call what the source does not name: both types count,
-    and with such a header all functions.
+    and with such a header all functions. Macros and comments count as calls, which costs time only.
     """
-    names = {t.text.removeprefix("__builtin_") for t in tokens(task.source) if t.kind == "name"}
+    named = {match["base"] for match in _CALLED.finditer(task.source)}
     own_header = '#include "' in task.source.replace("# include", "#include")
-    bases = [b for b in MAXIMUM_ERRORS if own_header or b in names or f"{b}f" in names]
+    bases = [base for base in MAXIMUM_ERRORS if own_header or base in named]
     return tuple(sorted(name for base in bases for name in (base, f"{base}f")))
 
 

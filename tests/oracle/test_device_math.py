@@ -84,6 +84,9 @@ def test_functions_are_found_by_name_and_type() -> None:
     assert device_functions(unary("expf", "float")) == ("exp", "expf")
     assert device_functions(unary("__builtin_exp")) == ("exp", "expf")
     assert device_functions(unary("sqrt")) == ()
+    assert device_functions(replace(hand.SAXPY, source=hand.SAXPY.source.replace("x[i]", "y0[i]"))) == ()
+    macro = "#define TWICE(v) (2 * log1p (v))\n"
+    assert device_functions(replace(hand.SAXPY, source=macro + hand.SAXPY.source)) == ("log1p", "log1pf")
     assert "cosh" in device_functions(replace(hand.SAXPY, source='#include "own.h"\n' + hand.SAXPY.source))
 
 
