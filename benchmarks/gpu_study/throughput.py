@@ -1,8 +1,9 @@
 """How many verdicts a minute, cold compiles included, over mixed candidates, and where the time goes.
 
-Correctness first, then timed verdicts, fully suspicious and with trust in our own generator. What is made once per task
-(its tests, timed contents, baselines) is made before the clock starts, and has rows of its own; a first line of each
-source makes every compile a cold one. A way that its seconds cut short has a row too: what was judged by then.
+Correctness first, then timed verdicts: fully suspicious, the same by the device's times alone, as a search may do it,
+and with trust in our own generator. What is made once per task (its tests, timed contents, baselines) is made before
+the clock starts, and has rows of its own; a first line of each source makes every compile a cold one. A way that its
+seconds cut short has a row too: what was judged by then.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ TASKS = ("saxpy", "softmax_rows", "jacobi2d", "conv2d_same", "histogram", "rgb_t
 TIMED_TASKS = ("saxpy", "softmax_rows", "rgb_to_gray")
 CANDIDATES = 64
 TIMED = 24
-OWN = 48
+OWN = 32
 SMALL_COUNT = 6
 BROKEN_EVERY = 4
 # How the seconds that are left are shared by the ways that are left.
-SHARES = {"correctness": 20.0, "timed": 30.0, "timed, own": 20.0}
+SHARES = {"correctness": 18.0, "timed": 32.0, "timed, device": 18.0, "timed, own": 14.0}
 # Of the part's seconds, kept for what ends it.
 MARGIN = 3.0
 CONFIG = VerifierConfig(
@@ -112,6 +113,7 @@ async def run(record: Record, gpu: Gpu, seconds: float, preparing: Awaitable[Pre
     ways = {
         "correctness": (config, mixed(tasks, count)),
         "timed": (config, mixed(timed_tasks, timed_count, broken=False)),
+        "timed, device": (replace(config, search_whole=False), mixed(timed_tasks, timed_count, broken=False)),
         "timed, own": (replace(config, trust="own"), mixed(timed_tasks, own_count, broken=False)),
     }
     wanted = [way for way in ways if way not in whole(record)]

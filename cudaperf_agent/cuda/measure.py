@@ -70,7 +70,7 @@ class Stopwatch:
         clocks: Reads the device's clocks.
         turn: Waits for the device.
         staged: Limits of how many candidates processes are there.
-        staging: Entered by each process that is being started.
+        staging: Entered where a process is started, or ended.
         tracer: The library that records what the device did, for explanation; `None` where there is no CUPTI.
         ceilings: What the device can do; `None` where that is not known.
         spread: How much processes differ on it.
@@ -105,7 +105,7 @@ class Stopwatch:
                 await asyncio.gather(*(self._staged(run) for run in runs))
                 called = await self._called(runs)
             finally:
-                await asyncio.to_thread(_close, runs)
+                await self._closed(runs)
         return await asyncio.to_thread(_checked, kinds, called)
 
     async def _called(self, runs: Sequence[TimedRun]) -> list[tuple[TimedRun, Timed]]:
@@ -139,7 +139,7 @@ class Stopwatch:
                 async with self.turn(cpu=False):
                     return await asyncio.to_thread(run.traced)
             finally:
-                await asyncio.to_thread(run.close)
+                await self._closed([run])
 
     def run(
         self, library: Path, kind: TimedKind, task: Task, contents: Contents, tracer: Path | None = None
@@ -157,6 +157,17 @@ class Stopwatch:
             env=self.env,
             tracer=tracer,
         )
+
+    async def _closed(self, runs: Sequence[TimedRun]) -> None:
+        # What a process held on the device is given back there: not beside calls that are timed either.
+        entered = False
+        try:
+            async with self.staging:
+                entered = True
+                await asyncio.to_thread(_close, runs)
+        finally:
+            if not entered:
+                _close(runs)
 
     async def _staged(self, run: TimedRun) -> None:
         async with self.staging:

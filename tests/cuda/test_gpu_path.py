@@ -136,15 +136,15 @@ async def test_nothing_starts_on_the_device_or_computes_while_calls_are_timed(
 
         monkeypatch.setattr(TimedRun, method, call)
 
-    watched("stage")
-    watched("calls")
+    for method in ("stage", "calls", "close"):
+        watched(method)
     tasks = [await saxpy(), replace(await saxpy(), digest="another")]
     try:
         verdicts = await asyncio.gather(*(measured(verifier, t, edited(i)) for i in range(4) for t in tasks))
     finally:
         await verifier.aclose()
     assert {str(v.status) for v in verdicts} == {"correct"}, [v.message for v in verdicts]
-    assert seen["calls"] == seen["stage"] == 2 * 8 + 2  # the naive ones too
+    assert seen["calls"] == seen["stage"] == seen["close"] == 2 * 8 + 2  # the naive ones too
 
 
 async def test_a_candidate_is_called_again_in_the_same_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
+from typing import cast
 
 import pytest
 
+from cudaperf_agent.cuda.measure import Stopwatch
+from cudaperf_agent.cuda.timing import TIMING, TimedRun
 from cudaperf_agent.cuda.turns import Gate, Turns, TurnsConfig
 
 
@@ -190,3 +194,25 @@ async def until(true: Callable[[], bool]) -> None:
     """Until it is so; it comes about by other tasks, in a few of their steps."""
     for _ in iter(true, True):
         await asyncio.sleep(0)
+
+
+async def test_a_process_is_ended_also_by_who_gives_up_waiting_for_the_gate(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    class Run:
+        def close(self) -> None:
+            ended.append("ended")
+
+    gate = Gate(1)
+    watch = Stopwatch(tmp_path / "timer", TIMING, staging=gate)
+    gate.shut()
+    closing = asyncio.create_task(watch._closed([cast(TimedRun, Run())]))
+    await steps()
+    assert not ended, "not while calls are timed"
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert ended == ["ended"]
+    gate.open()
+    await watch._closed([cast(TimedRun, Run())])
+    assert ended == ["ended"] * 2
+    assert gate.idle
