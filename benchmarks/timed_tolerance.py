@@ -2,7 +2,7 @@
 
     python -m benchmarks.timed_tolerance --members 1 --mib 16 --out tolerance.jsonl
 
-For each C file of the tests and members of the data set's families, contents are made as for timing. In place of a
+For each C file of the tests, members of the data set's families and the transfer set, contents are made as for timing. In place of a
 kernel runs the C itself, built in ways that a GPU may differ in and that the budget is not made from: contracted and
 vectorised as gcc likes, with random errors of mathematical functions within what CUDA documents (uniform, or always the
 greatest), sums reordered over other widths, `float` accumulators turned `double`. Each is compared twice: with the
@@ -45,6 +45,7 @@ from cudaperf_agent.tasks.sizes import integers
 from cudaperf_agent.tasks.stub import call_stub, native_arguments, outputs_by_name
 from cudaperf_agent.tasks.widen import has_floats
 from training.dataset.families import all_programs
+from training.dataset.transfer import hand_written, transfer_names
 
 _EXACT = ("-O1", "-ffp-contract=off")
 _FUSED = ("-O3", "-march=native", "-ffp-contract=fast")
@@ -120,7 +121,7 @@ class Named:
 
 
 async def tasks(members: int, only: frozenset[str], functions: bool = False) -> list[Named]:
-    """The handed files and the first members of each family, as far as they compute in floating point.
+    """The handed files, the first members of each family and the transfer set, as far as they compute with floats.
 
     With `functions`, only those that call mathematical functions with errors.
     """
@@ -128,9 +129,13 @@ async def tasks(members: int, only: frozenset[str], functions: bool = False) -> 
     for path in sorted(CASES.glob("*.c")):
         if not only or path.stem in only:
             found.append(Named(path.stem, await prepared(path)))
-    for program in all_programs():
-        if program.member < members and (not only or program.name in only):
-            found.append(Named(program.name, load_task(source=program.source, entry=program.entry)))
+    for member in all_programs():
+        if member.member < members and (not only or member.name in only):
+            found.append(Named(member.name, load_task(source=member.source, entry=member.entry)))
+    for name in transfer_names():
+        if not only or name in only:
+            program = hand_written(name)
+            found.append(Named(name, load_task(source=program.source, entry=program.entry)))
     found = [named for named in found if named.task.mode == "function" and has_floats(named.task)]
     return [named for named in found if not functions or device_functions(named.task)]
 
