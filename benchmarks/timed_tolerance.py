@@ -2,12 +2,12 @@
 
     python -m benchmarks.timed_tolerance --members 1 --mib 16 --out tolerance.jsonl
 
-For each C file of the tests, members of the data set's families and the transfer set, contents are made as for timing. In place of a
-kernel runs the C itself, built in ways that a GPU may differ in and that the budget is not made from: contracted and
-vectorised as gcc likes, with random errors of mathematical functions within what CUDA documents (uniform, or always the
-greatest), sums reordered over other widths, `float` accumulators turned `double`. Each is compared twice: with the
-budget as it is, and as it was at first, when it knew nothing of the errors of mathematical functions and left each
-element to its own luck. A line of the output is a task; tasks that are in the file are left out. Ends with 1 if
+For each C file of the tests, members of the data set's families and the transfer set, contents are made as for timing.
+In place of a kernel runs the C itself, built in ways that a GPU may differ in and that the budget is not made from:
+contracted and vectorised as gcc likes, with random errors of mathematical functions within what CUDA documents (uniform
+or greatest), sums reordered over other widths, `float` accumulators turned `double`. Each is compared twice:
+with the budget as it is, and as it was at first, when it knew nothing of the errors of mathematical functions and left
+each element to its own luck. A line of the output is a task; tasks that are in the file are left out. Ends with 1 if
 anything is rejected by the budget as it is.
 """
 
