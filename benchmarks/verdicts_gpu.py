@@ -1,6 +1,6 @@
 """What only a GPU can say of verdicts: the cheat suite on it, A/A coverage, ceilings, shares by hand, throughput.
 
-    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 110 --parts machine,throughput,shares,cheats
+    python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 170 --parts machine,throughput,shares,cheats
     python -m benchmarks.verdicts_gpu --out results.jsonl --seconds 90 --parts spread
 
 Results are appended as they come; what a results file already has is not done again: a part that was cut short goes on.

@@ -117,7 +117,7 @@ timing() { # SECONDS
 
 variants() { # SECONDS; coarse, and many tasks at once: while one is timed, others are made ready
   local more=(--limit "${VARIANTS_LIMIT:-45}" --turns "${VARIANTS_TURNS:-2}" --samples 9 --contents 6 --c-seconds 0.1
-    --device-times --tasks-at-once "${TASKS_AT_ONCE:-10}")
+    --device-times --tasks-at-once "${TASKS_AT_ONCE:-16}")
   [ -z "$rehearse" ] || more=(--limit 2 --turns 1)
   reporting variants variants &
   local reporter=$!
