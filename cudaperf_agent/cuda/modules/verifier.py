@@ -10,8 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRuns
@@ -57,6 +59,7 @@ class ModuleVerifier:
         self._builds: Once[BuiltModule | Verdict] = Once(place.config.remembered, _lasting)
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
         self._folders: dict[str, Path] = {}
+        self._at_folders: dict[Path, asyncio.Lock] = {}
         self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
@@ -108,9 +111,10 @@ class ModuleVerifier:
             env=self._gpu_environment(built),
             keep=self._kept(built),
         )
-        async with self._place.alone():
-            known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config))
-            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config)
+        turn = self._place.alone
+        known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config, turn))
+        async with self._at_folder(built):
+            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config, turn)
         return replace(found, seconds={**verdict.seconds, "time": clock() - started})
 
     async def suite_digest(self, task: Task, hidden: bool) -> str:
@@ -135,6 +139,11 @@ class ModuleVerifier:
             self._folders[digest] = Path(tempfile.mkdtemp(prefix="cudaperf-inline-"))
         return self._folders[digest]
 
+    def _at_folder(self, built: BuiltModule) -> AbstractAsyncContextManager[Any]:
+        """One process at a time works in a folder that stays. Waited for before any turn at the machine is taken."""
+        kept = self._kept(built)
+        return nullcontext() if kept is None else self._at_folders.setdefault(kept, asyncio.Lock())
+
     def _gpu_environment(self, built: BuiltModule) -> dict[str, str]:
         kept = self._kept(built)
         extensions = {} if kept is None else {"TORCH_EXTENSIONS_DIR": str(kept / EXTENSIONS)}
@@ -157,7 +166,8 @@ class ModuleVerifier:
 
     async def _on_gpu(self, task: Task, built: BuiltModule, hidden: bool) -> Verdict:
         suite = await self._suite(task, hidden, emulated=False)
-        return await self._tried(task, built, suite, suppress=False, on_emulator=False)
+        async with self._at_folder(built):
+            return await self._tried(task, built, suite, suppress=False, on_emulator=False)
 
     async def _tried(
         self, task: Task, built: BuiltModule, suite: ModuleSuite, *, suppress: bool, on_emulator: bool
