@@ -151,7 +151,7 @@ def row(verdict: Verdict, wall: dict[str, float]) -> dict[str, Any]:
 
 def rounded(wall: dict[str, float]) -> str:
     """Seconds by name."""
-    return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in wall.items())
+    return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in wall.items())
 
 
 async def variants(bench: Bench, keep: Keep) -> None:
@@ -222,6 +222,10 @@ async def pair(bench: Bench, keep: Keep) -> None:
     steps["cases made"] = time.monotonic() - began
     await asyncio.gather(*(bench.describe(CASES / "torch" / f"{name}.py") for name in NAMES), return_exceptions=True)
     steps["all described"] = time.monotonic() - began
+    waiting = bench.verifier.modules.waiting
+    if waiting is not None:
+        keep("processes wait", await waiting.wait())
+        steps["processes wait"] = time.monotonic() - began
     keep("steps", steps)
     say(f"pair: {rounded(steps)}")
     for form, text in pair_sources(STAMP).items():
@@ -347,7 +351,9 @@ def table(folder: Path) -> str:
         verdict = found["status"].replace("_", " ") + (f": {found['message']}" if found["message"] else "")
         lines.append(f"| `{module}` | {strategy} | {verdict} | {' | '.join(cells)} |")
     lines += ["", "| module | form | verdict | visible tests, s | with the hidden ones, s |", "|---|---|---|---|---|"]
-    forms = {(PAIR, form): found for form, found in read_part(folder, "pair").items() if form != "steps"}
+    forms = {
+        (PAIR, form): found for form, found in read_part(folder, "pair").items() if form in ("light", "load_inline")
+    }
     forms |= {(name, "load_inline, beside others"): found for name, found in read_part(folder, "inline").items()}
     for (module, form), found in forms.items():
         cells = [f"{found['wall'][key]:.1f}" if key in found["wall"] else "–" for key in ("visible", "both")]

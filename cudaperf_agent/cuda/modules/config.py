@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cudaperf_agent.cuda.modules.waiting import WAITING, WaitingConfig
 from cudaperf_agent.execution.child import Limits
 
 _GIB = 1 << 30
@@ -39,6 +40,7 @@ class ModuleConfig:
         slack_seconds: And seconds per call.
         late_calls: Share of the calls in which this process may have been woken late.
         other_cpu: Share of the time that other host threads may have been computing.
+        waiting: Numbers of the processes that wait for candidates on a GPU.
     """
 
     python: str | None = None
@@ -63,6 +65,7 @@ class ModuleConfig:
     slack_seconds: float = 2e-4
     late_calls: float = 0.25
     other_cpu: float = 0.2
+    waiting: WaitingConfig = WAITING
 
 
 MODULES = ModuleConfig()

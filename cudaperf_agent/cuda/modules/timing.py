@@ -47,7 +47,22 @@ _FILL = 0x5A
 T = TypeVar("T")
 
 Turn = Callable[[], AbstractAsyncContextManager[None]]
-"""Held while calls are timed: nothing else is on the device meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Who may use the device when.
+
+    Attributes:
+        ready: Held while a process starts and compiles, several at once: nothing is timed meanwhile.
+        timed: Held while calls are timed: nothing else is on the device meanwhile.
+    """
+
+    ready: Turn = nullcontext[None]
+    timed: Turn = nullcontext[None]
+
+
+ANY_TIME = Turns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +120,20 @@ class _Timed:
     flags: dict[str, Any] = field(default_factory=dict)
 
 
-async def make_baselines(
-    task: Task, place: TimingPlace, config: ModuleConfig, turn: Turn = nullcontext[None]
-) -> Baselines:
+async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig, turns: Turns = ANY_TIME) -> Baselines:
     """Right outputs at the file's own size, and the baselines' times.
 
     Raises:
         BackendUnavailable: The module cannot be run at this size here.
     """
-    known = await _at_own_size(task, place, config)
+    async with turns.ready():
+        known = await _at_own_size(task, place, config)
     asked = {name: who for name, who in _WHO.items() if name != COMPILED or config.compiled}
     for name in _WHO.keys() - asked.keys():
         known.missing[name] = "it was not asked for"
 
     async def timed(who: str) -> _Timed:
-        return await _timed(task, None, Kernels({}), who, known, place, config, turn)
+        return await _timed(task, None, Kernels({}), who, known, place, config, turns)
 
     found = dict(zip(asked, await asyncio.gather(*(timed(who) for who in asked.values())), strict=True))
     for name, who in asked.items():
@@ -174,10 +188,10 @@ async def measured_module(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
-    turn: Turn = nullcontext[None],
+    turns: Turns = ANY_TIME,
 ) -> Verdict:
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
-    timed = await _timed(task, file, kernels, "candidate", known, place, config, turn)
+    timed = await _timed(task, file, kernels, "candidate", known, place, config, turns)
     clocks = {**(read_clocks() if place.device != "cpu" else {}), **timed.clocks}
     if timed.timing is None:
         return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
@@ -241,7 +255,7 @@ async def _timed(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
-    turn: Turn,
+    turns: Turns,
 ) -> _Timed:
     """Time one side in a fresh process."""
     module = task.module
@@ -271,11 +285,12 @@ async def _timed(
             "timed", folder, sandbox=place.sandbox, python=config.python, readable=list(kernels.by_text.values())
         )
         env = {**command.env, **place.env}
-        process = stack.enter_context(TimedModule(command.argv, folder, env, config.on_gpu.seconds))
         order = _order(len(known.expected), config.warmups + config.timed)
         try:
-            ready = await _threaded(process, lambda: _ready(process, order[0] if file is None else None))
-            async with turn():
+            async with turns.ready():
+                process = stack.enter_context(TimedModule(command.argv, folder, env, config.on_gpu.seconds))
+                ready = await _threaded(process, lambda: _ready(process, order[0] if file is None else None))
+            async with turns.timed():
                 process.renew()
                 return await _threaded(
                     process, lambda: _calls(process, ready, folder, module, who, known, config, order)

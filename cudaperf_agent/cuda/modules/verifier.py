@@ -22,7 +22,8 @@ from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
 from cudaperf_agent.cuda.modules.runs import EXTENSIONS, Bench, ModuleRuns
-from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, make_baselines, measured_module
+from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, Turns, make_baselines, measured_module
+from cudaperf_agent.cuda.modules.waiting import WaitingPythons
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
@@ -60,6 +61,7 @@ class ModuleVerifier:
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
         self._folders: dict[str, Path] = {}
         self._at_folders: dict[Path, asyncio.Lock] = {}
+        self.waiting = None if place.gpu is None else _waiting(place, config)
         self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
@@ -71,6 +73,8 @@ class ModuleVerifier:
     async def test(self, task: Task, source: str, hidden: bool) -> Verdict:
         """Run the visible, or the hidden, cases."""
         assert task.module is not None
+        if self.waiting is not None:
+            self.waiting.fill()  # they start while nvcc compiles
         built = await self._build(source)
         if isinstance(built, Verdict):
             return built
@@ -93,7 +97,7 @@ class ModuleVerifier:
             diagnostics=known.diagnostics,
             profile={**known.profile, **verdict.profile, "cases": {**cases, "mode": task.module.mode}},
             versions={"torch": task.module.torch},
-            seconds={**known.seconds, "test": clock() - started},
+            seconds={**verdict.seconds, **known.seconds, "test": clock() - started},
         )
 
     async def measure(self, task: Task, source: str, verdict: Verdict) -> Verdict:
@@ -111,11 +115,13 @@ class ModuleVerifier:
             env=self._gpu_environment(built),
             keep=self._kept(built),
         )
-        turn = self._place.alone
-        known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config, turn))
+        turns = Turns(lambda: self._place.starting, self._place.alone)
+        known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config, turns))
+        made = clock()
         async with self._at_folder(built):
-            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config, turn)
-        return replace(found, seconds={**verdict.seconds, "time": clock() - started})
+            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config, turns)
+        seconds = {**verdict.seconds, "baselines": made - started, "time": clock() - started}
+        return replace(found, seconds=seconds)
 
     async def suite_digest(self, task: Task, hidden: bool) -> str:
         """SHA-256 (hex) of the inputs of the cases."""
@@ -123,6 +129,8 @@ class ModuleVerifier:
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
+        if self.waiting is not None:
+            await self.waiting.aclose()
         await self._builds.aclose()
         await self._suites.aclose()
         await self._baselines.aclose()
@@ -180,9 +188,10 @@ class ModuleVerifier:
             place.sandbox if on_emulator else place.sandbox.for_gpu(),
             config.emulated if on_emulator else config.on_gpu,
             config.python,
-            config.start_seconds,
-            {} if on_emulator else self._gpu_environment(built),
-            None if on_emulator else self._kept(built),
+            waiting=None if on_emulator else self.waiting,
+            start_seconds=config.start_seconds,
+            env={} if on_emulator else self._gpu_environment(built),
+            keep=None if on_emulator else self._kept(built),
         )
         kernels = built.emulated if on_emulator else built.real
         again = RunPlan(SECOND_POISON, "reverse")
@@ -196,7 +205,7 @@ class ModuleVerifier:
         async def expect(cases: Sequence[Case]) -> Sequence[Expected]:
             return [suite.answers.expected[positions[case.name]] for case in cases]
 
-        return await try_candidate(
+        verdict = await try_candidate(
             task,
             suite.suite,
             run,
@@ -205,6 +214,7 @@ class ModuleVerifier:
             suppress=suppress,
             counted=on_emulator,
         )
+        return replace(verdict, seconds={**verdict.seconds, **runs.seconds})
 
     async def _suite(self, task: Task, hidden: bool, *, emulated: bool) -> ModuleSuite:
         key = f"{task.digest} {hidden} {emulated}"
@@ -229,6 +239,17 @@ class ModuleVerifier:
         tried = sum(not case.probe for case in answers.cases)  # the probes come last
         suite = Suite(readable[:tried], answers.expected[:tried], digest, readable[tried:])
         return ModuleSuite(answers, suite)
+
+
+def _waiting(place: Workplace, config: ModuleConfig) -> WaitingPythons:
+    return WaitingPythons(
+        place.sandbox.for_gpu(),
+        gpu_candidate_environment(place),
+        config.on_gpu,
+        place.starting,
+        python=config.python,
+        config=config.waiting,
+    )
 
 
 def gpu_candidate_environment(place: Workplace) -> dict[str, str]:
