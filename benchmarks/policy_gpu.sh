@@ -108,7 +108,7 @@ bench() { # NAME SPEC LEVELS
 }
 levels=${LEVELS:-128,1}
 spec=$([ "$model" = smollm2 ] && echo smollm2-135m-instruct || echo "$model")
-[ -z "$adapter" ] || bench adapter "vllm:$spec+$adapter" "$levels"
-bench base "vllm:$spec" "$levels"
+[ -z "$adapter" ] || BENCH_OPTIONS="--unseeded ${BENCH_OPTIONS:-}" bench adapter "vllm:$spec+$adapter" "$levels"
+[ -n "${ADAPTER_ONLY:-}" ] || bench base "vllm:$spec" "$levels"
 say "done"
 cat "$out/tokens.jsonl" 2>/dev/null

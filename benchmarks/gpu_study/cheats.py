@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 from benchmarks.gpu_study.record import Record
+from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.compile import CompileConfig
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.timing import TIMING
@@ -24,7 +25,7 @@ CONFIG = VerifierConfig(
     emulated=Limits(seconds=5.0, memory=1 << 30, file_bytes=64 << 20, output=1 << 20),
     on_gpu=Limits(seconds=6.0, memory=4 << 30, file_bytes=64 << 20, output=1 << 20),
     timing=replace(TIMING, size_bytes=16 << 20, contents_bytes=32 << 20, contents=2, deadline=20.0),
-    reference_samples=3,
+    references=ReferenceConfig(samples=3),
     tasks_at_hand=8,
     trace=False,
 )

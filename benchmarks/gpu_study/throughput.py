@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from benchmarks.gpu_study.lab import task_of
 from benchmarks.gpu_study.record import Record
 from cudaperf_agent.codegen.variants import generate
+from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.verdict import Verdict
@@ -34,7 +35,7 @@ BROKEN_EVERY = 4
 SHARES = {"correctness": 0.34, "timed": 0.44, "timed, own": 0.22}
 CONFIG = VerifierConfig(
     timing=replace(TIMING, contents_bytes=192 << 20),
-    reference_samples=3,
+    references=ReferenceConfig(samples=3),
     tasks_at_hand=4,
     standby=StandbyConfig(waiting=12),
     also_emulate=False,

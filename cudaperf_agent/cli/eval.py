@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,26 @@ class Backend(StrEnum):
     EMULATOR = "emulator"
 
 
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """How candidates are timed, as `eval_time.timing_config` takes it, and whether the search goes without copies."""
+
+    samples: int = 24
+    contents: int = 24
+    c_seconds: float = 0.5
+    device_times: bool = False
+
+    @property
+    def note(self) -> str:
+        """What is unusual of it."""
+        told = [f"{self.samples} timed calls of a kernel"] if self.samples != _USUAL.samples else []
+        told += [f"at most {self.contents} sets of inputs"] if self.contents != _USUAL.contents else []
+        told += [f"sizes at which the C takes {self.c_seconds:g} s"] if self.c_seconds != _USUAL.c_seconds else []
+        told += ["a search by the device's times alone"] if self.device_times else []
+        return f"Timed with {', '.join(told)}." if told else ""
+
+
+_USUAL = _Timing()
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
 _DETERMINISTIC = ("variants",)
@@ -71,7 +92,11 @@ def run(
     ] = None,
     tasks_at_once: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Tasks at work at once: 4, 2 on a GPU, 64 where the policy takes batches."),
+        typer.Option(
+            metavar="N",
+            help="Tasks at work at once: 4, 64 where the policy takes batches, 2 on a GPU, where each keeps hundreds "
+            "of megabytes of inputs.",
+        ),
     ] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
@@ -80,6 +105,23 @@ def run(
         Backend,
         typer.Option(help="Where candidates are tested: `emulator` also where there is a GPU; see `eval time`."),
     ] = Backend.AUTO,
+    samples: Annotated[int, typer.Option(min=5, help="On a GPU: timed calls of a kernel.")] = _USUAL.samples,
+    contents: Annotated[
+        int, typer.Option(min=1, help="On a GPU: input sets that timed calls go through; fewer are cheaper.")
+    ] = _USUAL.contents,
+    c_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.001, help="On a GPU: sizes are not made larger once the C takes this long."
+        ),
+    ] = _USUAL.c_seconds,
+    device_times: Annotated[
+        bool,
+        typer.Option(
+            "--device-times",
+            help="On a GPU: the search times kernels without copies and traces none; the chosen kernel has all times.",
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> int:
     """Run a policy on every task of a suite, and keep everything in the store.
@@ -102,7 +144,8 @@ def run(
             limit=limit,
         )
         label = out or _default_name(wanted)
-        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend)
+        numbers = _Timing(samples, contents, c_seconds, device_times)
+        progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend, numbers)
         again = "the same command goes on"
         if not progress.complete:
             say(f"{progress.done} of {progress.of} tasks are done; {again}")
@@ -216,7 +259,13 @@ def _evaluation(name: str) -> Evaluation:
 
 
 def _run(
-    settings: AllSettings, wanted: Settings, label: str, at_once: int | None, seconds: float | None, backend: Backend
+    settings: AllSettings,
+    wanted: Settings,
+    label: str,
+    at_once: int | None,
+    seconds: float | None,
+    backend: Backend,
+    numbers: _Timing,
 ) -> tuple[Progress, Evaluation]:
     from langgraph.runtime import RunControl
 
@@ -227,24 +276,32 @@ def _run(
     if at_once is not None:
         if at_once < 1:
             raise UsageError("no task could be at work", where="--tasks-at-once", hint="at least 1")
-        config = DriveConfig(at_once=at_once, at_once_timed=min(at_once, 2), at_once_batched=at_once, seconds=seconds)
+        config = DriveConfig(at_once=at_once, at_once_timed=at_once, at_once_batched=at_once, seconds=seconds)
     control = RunControl()
 
     def on_interrupt() -> None:
-        say("interrupted: waiting for the steps at work (once more to stop at once)")
+        patience = f"{config.grace:g} s for the steps at work"
+        say(f"interrupted: waiting up to {patience} (once more to stop at once)")
         control.request_drain()
 
-    result = loop.run(_run_async(settings, wanted, label, config, control, backend), on_interrupt=on_interrupt)
+    result = loop.run(_run_async(settings, wanted, label, config, control, backend, numbers), on_interrupt=on_interrupt)
     if control.drain_requested:
         raise KeyboardInterrupt
     return result
 
 
 async def _run_async(
-    settings: AllSettings, wanted: Settings, label: str, config: DriveConfig, control: RunControl, where: Backend
+    settings: AllSettings,
+    wanted: Settings,
+    label: str,
+    config: DriveConfig,
+    control: RunControl,
+    where: Backend,
+    numbers: _Timing,
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
+    from cudaperf_agent.cli.eval_time import timing_config
     from cudaperf_agent.cli.parts import prepared, run_parts
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
@@ -256,13 +313,17 @@ async def _run_async(
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
     on_emulator = where is Backend.EMULATOR
-    async with run_parts(settings, wanted.policy, wanted.turns, 0, say, emulator=on_emulator) as parts:
+    usual = timing_config(numbers.samples, numbers.contents, numbers.c_seconds, config.at_once_timed)
+    verifying = replace(usual, search_whole=not numbers.device_times)
+    policy, turns = wanted.policy, wanted.turns
+    async with run_parts(settings, policy, turns, 0, say, emulator=on_emulator, config=verifying) as parts:
         parts.check()
         plans = Plans()
         backend = parts.deps.verifier.backend
         plan = plans.load(label)
         if plan is None:
-            notes = (*suite.notes, *_notes(wanted))
+            timed = (numbers.note,) if backend == "gpu" and numbers.note else ()
+            notes = (*suite.notes, *_notes(wanted), *timed)
             plan = new_plan(label, wanted, suite, parts.deps.policy.name, backend, notes)
             plans.save(plan)
         else:
@@ -271,7 +332,7 @@ async def _run_async(
 
         async def prepare(task: Task) -> Task:
             # With a turn of the verifier's: nothing runs beside a call that is being timed.
-            async with parts.verifier.place.running:
+            async with parts.verifier.place.preparing:
                 return await prepared(task, parts.verifier)
 
         progress = await drive(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from cudaperf_agent.cli.output import say
 from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
+    from cudaperf_agent.cuda.verifier import VerifierConfig
     from training.evaluation.plan import Plan, Plans
 
 
@@ -24,24 +26,60 @@ def time_(
     contents: Annotated[
         int, typer.Option(min=1, help="Input sets that timed calls go through; fewer are cheaper.")
     ] = 24,
+    c_seconds: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.001, help="Sizes are not made larger once the C takes this long."),
+    ] = 0.5,
+    tasks_at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Tasks at work at once; each keeps hundreds of megabytes of inputs.")
+    ] = 2,
 ) -> int:
     """Test and time on this GPU the kernels that evaluations on the emulator chose; each kernel once.
 
     The same command goes on where it was stopped. Reports and comparisons then have speeds.
     """
     with can_go_on():
-        left = _time(evaluations, time_budget, samples, contents)
+        # Races and bounds were looked for on the emulator already.
+        config = replace(timing_config(samples, contents, c_seconds, tasks_at_once), also_emulate=False)
+        left = _time(evaluations, time_budget, config)
         if left:
             say(f"{left} tasks are left; the same command goes on")
         return 0
 
 
-def _time(names: list[str], seconds: float | None, samples: int, contents: int) -> int:
-    from dataclasses import replace
+def timing_config(samples: int, contents: int, c_seconds: float, tasks: int) -> VerifierConfig:
+    """Numbers of a verifier that times many tasks.
 
-    from cudaperf_agent.cli.parts import open_store
+    Args:
+        samples: Timed calls of a kernel, and of the C at most.
+        contents: Content sets at most.
+        c_seconds: A size is not made larger once the C takes this long; its timed calls take some eight times as long
+            together, where a few are enough for that.
+        tasks: Tasks at work at once.
+    """
+    from cudaperf_agent.cuda.baselines import ReferenceConfig
     from cudaperf_agent.cuda.timing import TIMING
-    from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+    from cudaperf_agent.cuda.verifier import VerifierConfig
+
+    timing = replace(
+        TIMING,
+        samples=samples,
+        contents=contents,
+        fewest_contents=min(TIMING.fewest_contents, contents),
+        reference_seconds=c_seconds,
+    )
+    usual = ReferenceConfig()
+    references = replace(
+        usual,
+        samples=min(samples, usual.samples),
+        seconds=usual.seconds * c_seconds / TIMING.reference_seconds,
+    )
+    return VerifierConfig(timing=timing, references=references, tasks_at_hand=tasks)
+
+
+def _time(names: list[str], seconds: float | None, config: VerifierConfig) -> int:
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.errors import BackendUnavailable
     from cudaperf_agent.settings import load_settings
     from graph import loop
@@ -53,16 +91,8 @@ def _time(names: list[str], seconds: float | None, samples: int, contents: int) 
     for plan in found:
         if plan.backend == "gpu":
             raise UsageError(f"{plan.name} was tested and timed on a GPU already", where="NAME", hint="leave it out")
-    fewest = min(TIMING.fewest_contents, contents)
-    timing = replace(TIMING, samples=samples, contents=contents, fewest_contents=fewest)
-
-    usual = VerifierConfig()
 
     async def measured() -> int:
-        # Races and bounds were looked for on the emulator already.
-        config = VerifierConfig(
-            also_emulate=False, timing=timing, reference_samples=min(samples, usual.reference_samples)
-        )
         verifier = Verifier(config)
         try:
             if verifier.backend != "gpu":

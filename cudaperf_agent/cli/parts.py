@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from cudaperf_agent.settings_model import EndpointSettings, PromptSettings, Sett
 
 if TYPE_CHECKING:
     from cudaperf_agent.cuda.verdict import Trust
-    from cudaperf_agent.cuda.verifier import Verifier
+    from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
     from cudaperf_agent.policies.auto import PolicyConfig
     from cudaperf_agent.policies.base import Policy
     from cudaperf_agent.policies.openai import EndpointConfig
@@ -48,6 +48,7 @@ async def run_parts(
     *,
     module: bool = False,
     emulator: bool = False,
+    config: VerifierConfig | None = None,
 ) -> AsyncIterator[Parts]:
     """Make the parts, and close them.
 
@@ -59,10 +60,11 @@ async def run_parts(
         say: Called with sentences for the user about the choice of the policy.
         module: Whether a PyTorch module is translated.
         emulator: Whether candidates are tested on the emulator also where there is a GPU.
+        config: Numbers of the verifier.
     """
     from cudaperf_agent.policies.auto import choose_policy
 
-    verifier = make_verifier(seed, emulator=True) if emulator else make_verifier(seed)
+    verifier = make_verifier(seed, emulator=emulator, config=config)
     try:
         choice = await choose_policy(policy_name, policy_config(settings, turns, module=module))
         try:
@@ -85,11 +87,14 @@ def open_store(settings: Settings) -> Store:
     return Store(settings.database_url)
 
 
-def make_verifier(seed: int, *, emulator: bool = False, trust: Trust = "suspicious") -> Verifier:
+def make_verifier(
+    seed: int, *, emulator: bool = False, trust: Trust = "suspicious", config: VerifierConfig | None = None
+) -> Verifier:
     """On the GPU where there is one, else (or where it is asked for) on the emulator."""
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 
-    return Verifier(VerifierConfig(seed=seed, trust=trust), gpu=None if emulator else "auto")
+    numbers = replace(config or VerifierConfig(), seed=seed, trust=trust)
+    return Verifier(numbers, gpu=None if emulator else "auto")
 
 
 def endpoint_config(endpoint: EndpointSettings) -> EndpointConfig | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from cudaperf_agent.cuda.baselines import Baseline
+from cudaperf_agent.cuda.baselines import Baseline, Place
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP
 from cudaperf_agent.cuda.timing import Contents
 from cudaperf_agent.execution.child import Limits
@@ -30,7 +31,9 @@ async def native_baseline(task: Task) -> Baseline:
     return Baseline(C_ONE_CORE, await require_library(task, Build.NATIVE), core=one_core())
 
 
-async def c_baselines(task: Task, contents: Contents, limits: Limits, wrap: Wrap | None) -> list[Baseline]:
+async def c_baselines(
+    task: Task, contents: Contents, limits: Limits, wrap: Wrap | None, place: Place | None = None
+) -> list[Baseline]:
     """All ways to run the C: on one core, with ``-ffast-math``, with OpenMP.
 
     The first is always there. The others are left out where gcc does not build them, where one of their outputs is
@@ -41,29 +44,33 @@ async def c_baselines(task: Task, contents: Contents, limits: Limits, wrap: Wrap
         contents: What is timed, and what each must give.
         limits: Of one process.
         wrap: The sandbox.
+        place: Entered for each piece of work.
     """
     others = [b for b in (await _fast_math(task), await _openmp(task)) if b is not None]
-    right = [await is_right(task, other, contents, limits, wrap) for other in others]
+    right = [await is_right(task, other, contents, limits, wrap, place) for other in others]
     return [await native_baseline(task), *(b for b, good in zip(others, right, strict=True) if good)]
 
 
-async def is_right(task: Task, baseline: Baseline, contents: Contents, limits: Limits, wrap: Wrap | None) -> bool:
+async def is_right(
+    task: Task, baseline: Baseline, contents: Contents, limits: Limits, wrap: Wrap | None, place: Place | None = None
+) -> bool:
     """Whether every output on every content lies within the budget, and no input is changed."""
-    at = 0
+    place, at = place or nullcontext(), 0
     for batch in _batches(contents):
         cases = contents.cases[at : at + batch]
-        run = await call_native(
-            baseline.library,
-            [native_arguments(task, case) for case in cases],
-            limits=limits,
-            env=baseline.environment,
-            wrap=baseline.wrapped(wrap),
-        )
-        if len(run.outcomes) < len(cases):
-            return False
-        named = [outputs_by_name(task, outcome.outputs) for outcome in run.outcomes]
-        if not await asyncio.to_thread(_all_right, task, contents, at, named):
-            return False
+        async with place:
+            run = await call_native(
+                baseline.library,
+                [native_arguments(task, case) for case in cases],
+                limits=limits,
+                env=baseline.environment,
+                wrap=baseline.wrapped(wrap),
+            )
+            if len(run.outcomes) < len(cases):
+                return False
+            named = [outputs_by_name(task, outcome.outputs) for outcome in run.outcomes]
+            if not await asyncio.to_thread(_all_right, task, contents, at, named):
+                return False
         at += batch
     return True
 

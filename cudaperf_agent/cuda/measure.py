@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,7 +69,8 @@ class Stopwatch:
         env: Extra environment variables.
         clocks: Reads the device's clocks.
         turn: Waits for the device.
-        staging: Limits how many processes are being started.
+        staged: Limits of how many candidates processes are there.
+        staging: Entered by each process that is being started.
         tracer: The library that records what the device did, for explanation; `None` where there is no CUPTI.
         ceilings: What the device can do; `None` where that is not known.
         spread: How much processes differ on it.
@@ -80,7 +83,8 @@ class Stopwatch:
     env: dict[str, str] | None = None
     clocks: Callable[[], dict[str, Any]] = read_clocks
     turn: Turn = _at_once
-    staging: asyncio.Semaphore | None = None
+    staged: AbstractAsyncContextManager[Any] = field(default_factory=nullcontext)
+    staging: AbstractAsyncContextManager[Any] = field(default_factory=nullcontext)
     tracer: Path | None = None
     ceilings: Ceilings | None = None
     spread: Spread = UNKNOWN
@@ -96,22 +100,26 @@ class Stopwatch:
             for kind in kinds
             for _ in range(self.config.processes)
         ]
-        try:
-            await asyncio.gather(*(self._staged(run) for run in runs))
-            found: list[Timed] = []
-            for kind in kinds:
-                mine, runs_of_kind = [r for r in runs if r.kind == kind], list[Timed]()
-                for run in mine:
-                    async with self.turn(cpu=kind == "end_to_end"):
-                        timed = await asyncio.to_thread(run.calls)
-                    timed = run.with_phases(await asyncio.to_thread(run.checker.checked, timed))
-                    runs_of_kind.append(timed)
-                    if timed.timing is None:
-                        return [*found, timed]
-                found.append(together(runs_of_kind))
-            return found
-        finally:
-            await asyncio.to_thread(_close, runs)
+        async with self.staged:
+            try:
+                await asyncio.gather(*(self._staged(run) for run in runs))
+                called = await self._called(runs)
+            finally:
+                await asyncio.to_thread(_close, runs)
+        return await asyncio.to_thread(_checked, kinds, called)
+
+    async def _called(self, runs: Sequence[TimedRun]) -> list[tuple[TimedRun, Timed]]:
+        """The calls of all runs, one run at a time, up to the first that fails."""
+        loop = asyncio.get_running_loop()
+        found: list[tuple[TimedRun, Timed]] = []
+        for run in runs:
+            async with self.turn(cpu=run.kind == "end_to_end"):
+                # In a thread that nothing else can keep busy: the machine stands still meanwhile.
+                timed = await loop.run_in_executor(_caller(), run.calls)
+            found.append((run, timed))
+            if timed.timing is None:
+                break
+        return found
 
     def sampling(self, kind: TimedKind, kinds: Sequence[TimedKind]) -> Stopwatch:
         """The same with as many samples as `kind` gets beside the others: end-to-end calls take the longest."""
@@ -125,12 +133,13 @@ class Stopwatch:
         if self.tracer is None:
             return None
         run = self.run(library, kind, task, contents, self.tracer)
-        try:
-            await self._staged(run)
-            async with self.turn(cpu=False):
-                return await asyncio.to_thread(run.traced)
-        finally:
-            await asyncio.to_thread(run.close)
+        async with self.staged:
+            try:
+                await self._staged(run)
+                async with self.turn(cpu=False):
+                    return await asyncio.to_thread(run.traced)
+            finally:
+                await asyncio.to_thread(run.close)
 
     def run(
         self, library: Path, kind: TimedKind, task: Task, contents: Contents, tracer: Path | None = None
@@ -150,7 +159,7 @@ class Stopwatch:
         )
 
     async def _staged(self, run: TimedRun) -> None:
-        async with self.staging or nullcontext():
+        async with self.staging:
             await asyncio.to_thread(run.stage)
 
 
@@ -162,6 +171,27 @@ def together(parts: Sequence[Timed]) -> Timed:
     samples = tuple(s for part in parts if part.timing for s in part.timing.samples)
     note = f"{first.timing.note}, in {len(parts)} processes"
     return replace(first, timing=replace(first.timing, samples=samples, note=note, processes=len(parts)))
+
+
+@lru_cache(maxsize=1)
+def _caller() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="cudaperf-calls")
+
+
+def _checked(kinds: Sequence[TimedKind], called: Sequence[tuple[TimedRun, Timed]]) -> list[Timed]:
+    """By kind, in order and up to the first that fails: what its processes gave, if all of their outputs are right."""
+    found: list[Timed] = []
+    for kind in kinds:
+        parts: list[Timed] = []
+        for run, timed in called:
+            if run.kind != kind:
+                continue
+            parts.append(run.with_phases(run.checker.checked(timed)))
+            if parts[-1].timing is None:
+                return [*found, parts[-1]]
+        if parts:
+            found.append(together(parts))
+    return found
 
 
 def _close(runs: Sequence[TimedRun]) -> None:
@@ -185,17 +215,24 @@ async def measured_verdict(
     watch: Stopwatch,
     baselines: Baselines,
     gpu: Gpu | None,
+    *,
+    whole: bool = True,
 ) -> Verdict:
-    """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
+    """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong.
+
+    Without `whole`, one in device form has no end-to-end times, and none is traced.
+    """
     before = await asyncio.to_thread(watch.clocks)
-    kinds: tuple[TimedKind, ...] = ("device", "end_to_end") if verdict.form == "device" else ("end_to_end",)
+    kinds: tuple[TimedKind, ...] = ("end_to_end",)
+    if verdict.form == "device":
+        kinds = ("device", "end_to_end") if whole else ("device",)
     found = await watch.time(library, kinds, task, contents)
     clocks: dict[str, Any] = {"before": before, **{k: t.clocks for k, t in zip(kinds, found, strict=False)}}
     clocks["after"] = await asyncio.to_thread(watch.clocks)
     verdict = replace(verdict, clocks=clocks)
     if found[-1].timing is None:
         return with_times(verdict, found, task, contents, watch, baselines, gpu)
-    trace = await watch.traced(library, kinds[0], task, contents)
+    trace = await watch.traced(library, kinds[0], task, contents) if whole else None
     return with_times(verdict, found, task, contents, watch, baselines, gpu, trace)
 
 

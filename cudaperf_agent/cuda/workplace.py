@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.gpu import Gpu, find_gpu
@@ -16,6 +16,7 @@ from cudaperf_agent.cuda.large_case import LARGE, LargeCase
 from cudaperf_agent.cuda.own import OwnConfig
 from cudaperf_agent.cuda.timing import TIMING, TimingConfig
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
+from cudaperf_agent.cuda.turns import Gate, Turns, TurnsConfig
 from cudaperf_agent.cuda.verdict import Trust
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.sandbox import Sandbox, detect
@@ -37,7 +38,7 @@ class VerifierConfig:
         on_gpu: And on the GPU.
         timing: Numbers of a measurement.
         reference: Limits of timing the C.
-        reference_samples: Timed calls of the C.
+        references: How often the C is timed.
         also_emulate: On a GPU, look for memory errors and races on the emulator too.
         repeat_seconds: The second run takes the cheapest cases up to this time (by the first run's clock).
         seed: Of the test inputs; another seed is another set.
@@ -50,7 +51,11 @@ class VerifierConfig:
         cache: How much of compiled candidates is kept.
         standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
-        staged: Processes at once that wait, with their contents, for their turn to be timed.
+        search_whole: Candidates that have not passed the hidden cases are timed and traced like the others; else by
+            the device's times alone, which is what a search selects by (those in host form, by their only times).
+        staged: Candidates at once whose processes wait, with their contents, for their turns to be timed.
+        staging: Such processes that start at once.
+        turns: When nothing but timing goes on.
         trust: ``own`` only for what our own generator made: one correctness run on a GPU, no emulator beside it,
             times by `own.OwnTimer`, and of the C on one core only.
         own: Numbers of such times.
@@ -64,7 +69,7 @@ class VerifierConfig:
     on_gpu: Limits = GPU_LIMITS
     timing: TimingConfig = TIMING
     reference: Limits = REFERENCE_LIMITS
-    reference_samples: int = 9
+    references: ReferenceConfig = field(default_factory=ReferenceConfig)
     also_emulate: bool = True
     repeat_seconds: float = 0.5
     seed: int = 0
@@ -77,7 +82,10 @@ class VerifierConfig:
     cache: CacheLimits = field(default_factory=CacheLimits)
     standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
-    staged: int = 6
+    search_whole: bool = True
+    staged: int = 8
+    staging: int = 8
+    turns: TurnsConfig = field(default_factory=TurnsConfig)
     trust: Trust = "suspicious"
     own: OwnConfig = field(default_factory=OwnConfig)
     large: bool = True
@@ -87,6 +95,10 @@ class VerifierConfig:
 
 class Workplace:
     """Tools of one verifier, and who may use the machine when.
+
+    Of the gates, `running`, `starting` and `staging` lead to the device, for tests, for processes that get ready for
+    tests, and for those that get ready to be timed; `compiling` and `preparing` (inputs, and what the C gives for
+    them) to the processors.
 
     Args:
         config: Numbers.
@@ -115,15 +127,15 @@ class Workplace:
         spared = config.spared_processors if self.gpu is not None else 0
         compile_jobs = self.config.compile_jobs or max(1, processors - spared)
         run_jobs = self.config.run_jobs or processors
-        self.compiling = asyncio.Semaphore(compile_jobs)
-        self.running = asyncio.Semaphore(run_jobs)
+        self.compiling = Gate(compile_jobs)
+        self.preparing = Gate(run_jobs)
+        self.running = Gate(run_jobs)
         # Not the turns of those that are ready: they would wait behind all that are about to start.
-        starting = self.config.standby.starting
-        self.starting = asyncio.Semaphore(starting)
-        self._device_gates = (_Gate(self.running, run_jobs), _Gate(self.starting, starting))
-        self._gates = (*self._device_gates, _Gate(self.compiling, compile_jobs))
-        self._timing = asyncio.Lock()
-        self._waiting = 0
+        self.starting = Gate(self.config.standby.starting)
+        self.staging = Gate(self.config.staging)
+        self._turns = Turns(
+            (self.running, self.starting, self.staging), (self.compiling, self.preparing), self.config.turns
+        )
         self._built = 0
 
     @property
@@ -147,40 +159,6 @@ class Workplace:
             await asyncio.to_thread(prune, self.config.cache)
         self._built += 1
 
-    @asynccontextmanager
-    async def alone(self, *, cpu: bool = True) -> AsyncIterator[None]:
-        """For timing: nothing else of this verifier is on the device meanwhile, and with `cpu` nothing compiles either.
-
-        Turns that are waited for follow each other before anything else starts again, since stopping costs the most.
-        """
-        wanted = self._gates if cpu else self._device_gates
-        self._waiting += 1
-        try:
-            async with self._timing:
-                for gate in wanted:
-                    await gate.shut()
-                yield
-        finally:
-            self._waiting -= 1
-            if not self._waiting:
-                for gate in self._gates:
-                    gate.open()
-
-
-class _Gate:
-    """All permits of a semaphore, taken and given back as one."""
-
-    def __init__(self, semaphore: asyncio.Semaphore, permits: int) -> None:
-        self._semaphore = semaphore
-        self._permits = permits
-        self._held = 0
-
-    async def shut(self) -> None:
-        while self._held < self._permits:
-            await self._semaphore.acquire()
-            self._held += 1
-
-    def open(self) -> None:
-        for _ in range(self._held):
-            self._semaphore.release()
-        self._held = 0
+    def alone(self, *, cpu: bool = True) -> AbstractAsyncContextManager[None]:
+        """For timing: nothing else of this verifier is on the device meanwhile; with `cpu`, nothing computes either."""
+        return self._turns.alone(cpu=cpu)

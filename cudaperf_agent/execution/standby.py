@@ -12,8 +12,10 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.child import Child, ChildResult, Limits, start_child
@@ -73,7 +75,7 @@ class Standby:
     wrap: Wrap | None
     env: Mapping[str, str]
     config: StandbyConfig
-    starting: asyncio.Semaphore
+    starting: AbstractAsyncContextManager[Any]
     _ready: deque[asyncio.Task[WaitingWorker]] = field(default_factory=deque)
     _failed: int = 0
 

@@ -127,7 +127,7 @@ class VllmPolicy:
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             max_tokens=min(sampling.max_tokens, limit),
-            seed=row_seed(request, k),
+            seed=row_seed(request, k) if sampling.seeded else None,
             logprobs=0,
             stop=["\n```\n"] if sampling.stop_after_code else None,
             include_stop_str_in_output=True,

@@ -3,17 +3,18 @@
 For a float element let w be the value of the C retyped one width up (where that cannot be done, of the C itself), and
 ε the spacing of the output's type at 1 (one unit in the last place):
 
-    allowed = max(8·r, d, 16·c) + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal)
+    allowed = max(8·r, d, 16·c) + g + 16·ε·|w| + 2·ε·m + 4·(smallest subnormal)
     at most   max(0.02·σ, 0.01·m) + 16·ε·|w|
 
 r is the largest |s − w| over builds s that round to nearest (plain, contracted to FMA, sums reassociated), d the same
 over builds that round upward and downward (a systematic bias, which bounds what any order of summation can do), c how
 far the result moves when every float input moves by ε of itself, up or down at random (its condition: another order of
-operations may round where the C's own happens not to), m the median magnitude of the output's non-zero elements, and σ
-its standard deviation. The error of a candidate is its distance from the C's value or from w, whichever is less. The
-upper limit keeps a wholly wrong output (zeros, a constant) from passing where the C itself is badly conditioned. Where
-there are few builds (large cases), r and c of one element may both be small by luck, as happens to one sum of
-thousands; the first term is then at least its median over all elements.
+operations may round where the C's own happens not to), g what the documented errors of a GPU's mathematical functions
+do to it (all builds call the host's, and share their errors: see `device_math` and `reach`), m the median magnitude of
+the output's non-zero elements, and σ its standard deviation. The error of a candidate is its distance from the C's
+value or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from passing where
+the C itself is badly conditioned. Where there are few builds (large cases), r and c of one element may both be small by
+luck, as happens to one sum of thousands; the first term is then at least its median over all elements.
 
 A NaN or an infinity must be where the reference has it, and only there; where the builds of the same width disagree on
 that (an overflow on the way that another order of operations avoids), a candidate may side with any of them, within
@@ -33,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from cudaperf_agent.tasks.device_math import TURNS
 from cudaperf_agent.tasks.model import Value
 
 
@@ -78,6 +80,8 @@ class BudgetConfig:
 
 
 BUDGET = BudgetConfig()
+# Elements at a time: what fits in a processor's cache.
+_BLOCK = 1 << 16
 # With few builds, for large cases.
 FEW_BUILDS = 1.0
 
@@ -169,6 +173,7 @@ class Builds:
         directed: Those that round upward or downward.
         moved: The widened build (or, without one, the plain build) with every float input moved by one unit in the
             last place.
+        device: Turns of `device_math`: without errors, by its patterns, and with all errors upward.
     """
 
     wide: Value | None = None
@@ -176,6 +181,7 @@ class Builds:
     nearest: tuple[Value, ...] = ()
     directed: tuple[Value, ...] = ()
     moved: tuple[Value, ...] = ()
+    device: tuple[Value, ...] = ()
 
 
 def leaves(values: Value, path: str = "") -> list[Leaf]:
@@ -203,11 +209,13 @@ def expect(name: str, plain: Value, builds: Builds, config: BudgetConfig = BUDGE
             if contracted is not None:
                 nearest.append(contracted)
             moved = [leaves(b)[index].values for b in builds.moved]
-            parts.append(float_part(own, wide, nearest, directed, moved, config))
+            device = [leaves(b)[index].values for b in builds.device]
+            parts.append(float_part(own, wide, nearest, directed, moved, config, device=device))
         else:
             others = [b for b in (contracted, wide) if b is not None]
             rounded = [leaves(b)[index].values for b in (*builds.nearest, *builds.directed)]
-            parts.append(_integer_part(own, others, rounded, config))
+            device = [leaves(b)[index].values for b in builds.device]
+            parts.append(_integer_part(own, others, rounded, device, config))
     return ExpectedOutput(name, plain, tuple(parts))
 
 
@@ -219,6 +227,7 @@ def float_part(
     moved: Sequence[Value] = (),
     config: BudgetConfig = BUDGET,
     precision: Precision | None = None,
+    device: Sequence[Value] = (),
 ) -> Part:
     """The budget of a float component; see the module's docstring. `precision`: where it is not its numpy type's."""
     plain = own.values
@@ -241,7 +250,7 @@ def float_part(
         shown = np.maximum(np.maximum(rounding, bias), condition)
         if config.neighbours and shown.size:
             shown = np.maximum(shown, config.neighbours * np.median(shown))
-        allowed = shown + floor + config.spread_ulps * unit * typical
+        allowed = shown + reach(device, truth.shape) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
     differ = any(not np.array_equal(np.isfinite(b), np.isfinite(plain)) for b in nearest if b.shape == plain.shape)
@@ -270,15 +279,44 @@ def trustworthy(plain: Value, wide: Value, config: BudgetConfig = BUDGET) -> boo
     return bool(np.count_nonzero(far) <= max(1, int(config.sane_share * far.size)) and not (far.size == 1 and far[0]))
 
 
-def _integer_part(own: Leaf, others: Sequence[Value], rounded: Sequence[Value], config: BudgetConfig) -> Part:
+def reach(device: Sequence[Value], shape: tuple[int, ...]) -> Any:
+    """How far the errors of single calls of mathematical functions move each element, if all of them are adverse.
+
+    Turn k of `device_math` moves an element by the sum of its calls' effects, each with the sign of the call's column
+    in row k of a Hadamard matrix. The squares of the turns add up to the number of rows times those of the effects,
+    whose sum is no more than that (Cauchy and Schwarz) for as many calls as rows; of more calls, it is what their sum
+    comes to at random, times the root of the rows. No turn on its own would do: among millions of elements, the effects
+    cancel in some.
+    """
+    if len(device) != TURNS or any(turn.shape != shape for turn in device):
+        return 0.0
+    unmoved, *patterns, upward = device
+    found = np.zeros(shape)
+    for at in range(0, found.size, _BLOCK):
+        part = slice(at, at + _BLOCK)
+        still = unmoved[part].astype(np.float64)
+        squares = np.zeros(still.shape)
+        for turn in patterns:
+            away = turn[part] - still
+            squares += np.where(np.isfinite(away), away * away, 0)
+        most = np.abs(upward[part] - still)
+        found[part] = np.maximum(np.sqrt(squares), np.where(np.isfinite(most), most, 0))
+    return found
+
+
+def _integer_part(
+    own: Leaf, others: Sequence[Value], rounded: Sequence[Value], device: Sequence[Value], config: BudgetConfig
+) -> Part:
     alike = [o.astype(own.values.dtype) for o in others if o.shape == own.values.shape]
     differ = np.zeros(own.values.shape, bool)
     for other in alike:
         differ |= other != own.values
+    unsure = differ.copy()
+    for other in device:
+        differ |= other != own.values
     disagreements = int(np.count_nonzero(differ))
     slack = min(int(config.integer_factor * disagreements), int(config.integer_share * differ.size))
-    unsure = differ.copy()
-    for other in rounded:
+    for other in (*rounded, *device):
         unsure |= other != own.values
     floor = config.integer_floor if unsure.any() else 0
     return Part(own.path, own.values, None, tuple(alike) if disagreements else (), slack, unsure, floor)

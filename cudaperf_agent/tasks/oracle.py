@@ -14,6 +14,7 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import NativeRun, Wrap, call_native
 from cudaperf_agent.tasks.budget import BUDGET, FEW_BUILDS, BudgetConfig, Builds, Expected, ExpectedOutput, expect
+from cudaperf_agent.tasks.device_math import TURNS, device_functions
 from cudaperf_agent.tasks.model import Case, Task, Value
 from cudaperf_agent.tasks.reference_build import Build, BuildFailure, build_library, has_fma, require_library
 from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
@@ -29,6 +30,7 @@ _SAMPLES = (Build.REASSOCIATED, Build.UPWARD, Build.DOWNWARD)
 _FEW_SAMPLES: tuple[Build, ...] = ()
 _MOVES = 2
 _WIDE = ("wide", *(f"moved {number}" for number in range(_MOVES)))
+_DEVICE = tuple(f"device math {turn}" for turn in range(TURNS))
 Outputs = dict[str, Value]
 
 
@@ -99,13 +101,19 @@ class Oracle:
             return [self._expected(case, out, {}, self._budget) for case, out in zip(cases, plain, strict=True)]
         builds = [*(_SAMPLES if thorough else _FEW_SAMPLES), *((Build.CONTRACTED,) if has_fma() else ())]
         widening = asyncio.create_task(self._widened(cases, _MOVES if thorough else 1))
+        erring = asyncio.create_task(self._device_math(cases))
         try:
             sampled = await asyncio.gather(*(self._sample(b, cases) for b in builds))
-            wide = await widening
+            wide, device = await widening, await erring
         finally:
             widening.cancel()
+            erring.cancel()
         found: list[dict[str, Outputs]] = [{} for _ in cases]
-        for name, outputs in zip((*builds, *_WIDE), (*sampled, *wide), strict=False):
+        for name, outputs in (
+            *zip(builds, sampled, strict=True),
+            *zip(_WIDE, wide, strict=False),
+            *zip(_DEVICE, device, strict=False),
+        ):
             for index, output in enumerate(outputs):
                 found[index][name] = output
         budget = self._budget if thorough else replace(self._budget, neighbours=FEW_BUILDS)
@@ -118,6 +126,19 @@ class Oracle:
     async def _sample(self, build: Build, cases: list[Case]) -> list[Outputs]:
         library = await build_library(self._task, build)
         return [] if isinstance(library, BuildFailure) else await self._run(library, self._task, cases)
+
+    async def _device_math(self, cases: list[Case]) -> list[list[Outputs]]:
+        """Outputs with the errors of a GPU's mathematical functions, pattern by pattern; none where none are called."""
+        if not device_functions(self._task):
+            return []
+        library = await build_library(self._task, Build.DEVICE_MATH)
+        if isinstance(library, BuildFailure):
+            return []
+        turns = [case for case in cases for _ in range(TURNS)]
+        outputs = await self._run(library, self._task, turns)
+        if len(outputs) < len(turns):
+            return []  # an error led somewhere else altogether
+        return [outputs[turn::TURNS] for turn in range(TURNS)]
 
     async def _widened(self, cases: list[Case], moves: int) -> list[list[Outputs]]:
         """Outputs of the widened build, then of it (or where there is none, of the plain build) with moved inputs."""
@@ -181,6 +202,7 @@ class Oracle:
                     nearest=many([Build.REASSOCIATED], name),
                     directed=many([Build.UPWARD, Build.DOWNWARD], name),
                     moved=many(_WIDE[1:], name),
+                    device=many(_DEVICE, name),
                 ),
                 budget,
             )

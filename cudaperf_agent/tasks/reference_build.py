@@ -13,6 +13,7 @@ from pathlib import Path
 from cudaperf_agent.errors import BackendUnavailable, InputRefused
 from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.execution.paths import cache_dir
+from cudaperf_agent.tasks.device_math import device_functions, device_math_flags, device_math_text
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.stub import call_stub
 
@@ -24,9 +25,9 @@ class Build(StrEnum):
 
     `PLAIN` is the reference; `CHECKED` has the address and undefined-behaviour sanitizers. The others tell how much of
     the result is rounding: `CONTRACTED` fuses multiply and add, `REASSOCIATED` reorders sums, `UPWARD` and `DOWNWARD`
-    round in one direction; `WIDE` is for a task that `widen.widen` made. `NATIVE` is the C as fast as gcc
-    makes it without changing results beyond contraction; `FAST` lets it change them, and `OPENMP` heeds pragmas (both
-    only where the results have been judged).
+    round in one direction; `DEVICE_MATH` calls functions with the errors of a GPU's (`device_math`); `WIDE`
+    is for a task that `widen.widen` made. `NATIVE` is the C as fast as gcc makes it without changing results beyond
+    contraction; `FAST` lets it change them, and `OPENMP` heeds pragmas (both only where the results have been judged).
     """
 
     PLAIN = "plain"
@@ -35,6 +36,7 @@ class Build(StrEnum):
     REASSOCIATED = "reassociated"
     UPWARD = "upward"
     DOWNWARD = "downward"
+    DEVICE_MATH = "device math"
     NATIVE = "native"
     FAST = "fast"
     OPENMP = "openmp"
@@ -64,6 +66,7 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
     ),
     Build.UPWARD: ("-O1", "-ffp-contract=off", "-frounding-math"),
     Build.DOWNWARD: ("-O1", "-ffp-contract=off", "-frounding-math"),
+    Build.DEVICE_MATH: ("-O1", "-ffp-contract=off"),
     Build.WIDE: ("-O1", "-ffp-contract=off", *_STRICT),
     Build.NATIVE: ("-O3", "-march=native", "-ffp-contract=fast"),
     Build.FAST: ("-O3", "-march=native", "-ffast-math"),
@@ -88,7 +91,12 @@ async def build_library(task: Task, build: Build) -> Path | BuildFailure:
     Raises:
         BackendUnavailable: There is no gcc.
     """
-    return await _compile(task, _library_text(task, build), (*_FLAGS[build], "-shared"), ".so")
+    flags = (*_FLAGS[build], "-shared")
+    if build is Build.DEVICE_MATH:
+        functions = device_functions(task)
+        text = f"{_located(task)}{device_math_text(functions, _stub_text(task))}"
+        return await _compile(task, text, (*flags, *device_math_flags(functions)), ".so")
+    return await _compile(task, _library_text(task, build), flags, ".so")
 
 
 async def build_program(task: Task, build: Build) -> Path | BuildFailure:
@@ -126,8 +134,11 @@ def _quoted(path: str) -> str:
 
 
 def _library_text(task: Task, build: Build) -> str:
-    stub = f'#line 1 "call stub"\n{call_stub(task)}'
-    return _PRELUDE.get(build, "") + _located(task) + stub + _rounding_text(build)
+    return _PRELUDE.get(build, "") + _located(task) + _stub_text(task) + _rounding_text(build)
+
+
+def _stub_text(task: Task) -> str:
+    return f'#line 1 "call stub"\n{call_stub(task)}'
 
 
 def _rounding_text(build: Build) -> str:

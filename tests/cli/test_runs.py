@@ -26,7 +26,7 @@ EVIL = "\x1b]0;owned\x07[red]\u202e\x1b[2J"
 @pytest.fixture(autouse=True)
 def _told(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     gpu = "gpu" in request.fixturenames or "on_gpu" in request.node.name
-    monkeypatch.setattr(parts, "make_verifier", lambda seed: ToldVerifier(gpu=gpu))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, **_: ToldVerifier(gpu=gpu))
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_model_on_the_gpu_generates_in_turns_with_timing(
     cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     device = OneDevice()
-    monkeypatch.setattr(parts, "make_verifier", lambda seed: device)
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, **_: device)
     if host == "elsewhere":
         monkeypatch.setattr(parts, "may_generate_here", lambda policy, endpoint: False)
     held: list[bool] = []

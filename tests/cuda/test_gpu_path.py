@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.clocks import CLOCKS
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_TO_END, NAIVE
 from cudaperf_agent.cuda.replay import replay
@@ -36,7 +37,7 @@ CONFIG = VerifierConfig(
         contents_bytes=4 << 20,
         clocks=replace(CLOCKS, slack_seconds=0.05, batch_slack_seconds=0.05),
     ),
-    reference_samples=3,
+    references=ReferenceConfig(samples=3),
     also_emulate=False,
 )
 

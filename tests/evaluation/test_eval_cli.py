@@ -14,6 +14,7 @@ import pytest
 from cudaperf_agent.cli import eval as evaluation
 from cudaperf_agent.cli import parts
 from cudaperf_agent.cli.main import main
+from cudaperf_agent.cuda.verifier import VerifierConfig
 from cudaperf_agent.settings import load_settings
 from training.evaluation.plan import Plans
 
@@ -30,12 +31,12 @@ class Verifier(ToldVerifier):
         import asyncio
 
         super().__init__(gpu=gpu)
-        self.place.running = asyncio.Semaphore(2)
+        self.place.running = self.place.preparing = asyncio.Semaphore(2)
 
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(parts, "make_verifier", lambda seed, emulator=False: Verifier(gpu=not emulator))
+    monkeypatch.setattr(parts, "make_verifier", lambda seed, emulator=False, **_: Verifier(gpu=not emulator))
 
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["eval", *map(str, arguments)])
@@ -102,6 +103,37 @@ def test_variants_take_one_trajectory_and_say_why(cli: Run, suite: Path) -> None
     assert "deterministic: one trajectory says all" in out
     code, out, _ = cli("run", "--suite", suite, "--policy", "variants", "--turns", 1, "--n", 3, "--out", "three")
     assert "not independent draws" in out
+
+
+def test_numbers_of_timing_reach_the_verifier_and_the_report(
+    cli: Run, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def made(_seed: int, emulator: bool = False, config: Any = None) -> Verifier:
+        seen.append(config)
+        return Verifier(gpu=not emulator)
+
+    monkeypatch.setattr(parts, "make_verifier", made)
+    policy = script(tmp_path, answer("correct"))
+    run = ("run", "--suite", suite, "--policy", policy, "--n", 1, "--turns", 1, "--seeds", 1)
+    code, out, err = cli(*run, "--out", "usual")
+    assert code == 0, err
+    assert "Timed with" not in out
+    usual = VerifierConfig()
+    assert (seen[0].timing, seen[0].references, seen[0].search_whole) == (usual.timing, usual.references, True)
+    assert seen[0].tasks_at_hand == 2
+    few = ("--samples", 9, "--contents", 2, "--c-seconds", 0.1, "--device-times", "--tasks-at-once", 7)
+    code, out, err = cli(*run, *few, "--out", "few")
+    assert code == 0, err
+    timing, references = seen[1].timing, seen[1].references
+    assert (timing.samples, timing.contents, timing.fewest_contents, timing.reference_seconds) == (9, 2, 2, 0.1)
+    assert (references.samples, references.fewest) == (9, 3)
+    assert references.seconds == pytest.approx(usual.references.seconds / 5)
+    assert (seen[1].tasks_at_hand, seen[1].search_whole) == (7, False)
+    told = " ".join(out.split())
+    assert "Timed with 9 timed calls of a kernel, at most 2 sets of inputs, sizes at which the C takes 0.1 s" in told
+    assert "a search by the device's times alone" in told
 
 
 def test_other_settings_under_one_name_are_refused(cli: Run, suite: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class World:
         plans.save(plan)
         with Store(f"sqlite:///{self.folder}/runs.sqlite") as store:
             deps = make_deps(self.policy, self.verifier, store, clock=Clock())
-            self.progress = await drive(suite, plan, plans, deps, prepare=as_it_is, say=self.told.append, **more)
+            self.progress = await drive(suite, plan, plans, deps, prepare=as_it_is, **{"say": self.told.append, **more})
             return collect(store, plan)
 
 
@@ -171,6 +171,31 @@ async def test_a_drained_evaluation_stops_between_steps_and_goes_on(tmp_path: Pa
     whole = World(tmp_path / "other", world.items, ScriptedPolicy([SLOW, GOOD]))
     (tmp_path / "other").mkdir()
     assert (await world.run()).tasks == (await whole.run()).tasks
+
+
+async def test_a_step_that_takes_too_long_is_cancelled_and_done_later(tmp_path: Path) -> None:
+    """Of two tasks, one has ended when it is asked to stop, and the other waits for ever."""
+    control, endless = RunControl(), asyncio.Event()
+
+    class Stuck(DirectiveVerifier):
+        async def measure(self, task: Task, source: str, verdict: Verdict) -> Verdict:
+            if task.digest == "b" and not endless.is_set():
+                await endless.wait()
+            return await super().measure(task, source, verdict)
+
+    verifier = Stuck()
+    world = World(tmp_path, (item("a"), item("b")), ScriptedPolicy([SLOW, GOOD]), verifier)
+
+    def told(text: str) -> None:
+        if "s/a" in text:
+            control.request_drain()
+
+    config = DriveConfig(at_once_timed=2, grace=0.0, looking=0.0)
+    stopped = await asyncio.wait_for(world.run(control=control, config=config, say=told), 30)
+    assert [t.key for t in stopped.finished()] == ["s/a"]
+    assert (world.progress.done, world.progress.complete) == (1, False)
+    endless.set()
+    assert len((await world.run()).finished()) == 2
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,6 +130,28 @@ async def test_tasks_that_the_timing_did_not_reach_have_no_say_in_speeds(tmp_pat
     assert {s.tasks for s in estimate(replace(found, tasks=(found.tasks[0], none)), None).speeds} == {1}
     assert await world.time(Device(), plan) == 0
     assert not any(t.unreached for t in world.found(plan).tasks)
+
+
+async def test_a_kernel_that_was_timed_stays_timed_whatever_becomes_of_its_task(tmp_path: Path) -> None:
+    world = Searched(tmp_path)
+    plans = [await world.search("e", [FAST], tasks="a"), await world.search("f", [SLOW], tasks="a")]
+    timed_one = asyncio.Event()
+
+    class HalfWay(Device):
+        async def measure(self, task: Task, source: str, verdict: Verdict) -> Verdict:
+            if source == SLOW:
+                await timed_one.wait()
+                raise BackendUnavailable("the device is gone")
+            try:
+                return await super().measure(task, source, verdict)
+            finally:
+                timed_one.set()
+
+    assert await world.time(HalfWay(), *plans) == 1
+    assert not world.times().tasks
+    device = Device()
+    assert await world.time(device, *plans) == 0
+    assert [source for (what, source), _ in device.calls.items() if what == "measure"] == [SLOW]
 
 
 async def test_no_time_left_begins_no_task(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import importlib.util
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,19 @@ async def test_the_pieces_make_the_text(policy: VllmPolicy) -> None:
     (proposal,) = await policy.propose(ask(seed=5, on_token=pieces.append))
     assert "".join(pieces) == proposal.text
     assert proposal.usage["completion_tokens"] == len(proposal.token_ids or ())
+
+
+async def test_a_seed_repeats_an_answer_unless_seeds_are_off(policy: VllmPolicy) -> None:
+    sampling = SamplingConfig(temperature=1.0, top_p=1.0, max_tokens=12)
+    try:
+        policy.use_sampling(sampling)
+        seeded = [(await policy.propose(ask(seed=5)))[0].token_ids for _ in range(2)]
+        policy.use_sampling(replace(sampling, seeded=False))
+        free = [(await policy.propose(ask(seed=5)))[0].token_ids for _ in range(4)]
+    finally:
+        policy.use_sampling(replace(sampling, top_p=0.95))
+    assert seeded[0] == seeded[1]
+    assert len(set(free)) > 1
 
 
 async def test_several_completions_differ(policy: VllmPolicy) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any, TypeAlias
@@ -42,6 +42,9 @@ class DriveConfig:
         batch_seconds: How long such a policy waits for more requests to gather.
         batch_size: Most requests of one call.
         seconds: After so many seconds no new task begins; `None` for no limit.
+        grace: Once it is asked to end, steps at work have so many seconds; those that take longer are cancelled, and
+            done again when the evaluation goes on.
+        looking: How often it is looked whether it is asked to.
     """
 
     at_once: int = 4
@@ -50,6 +53,8 @@ class DriveConfig:
     batch_seconds: float = 0.02
     batch_size: int = 256
     seconds: float | None = None
+    grace: float = 6.0
+    looking: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ async def drive(
         given: Judges by a benchmark's own cases, where the suite has some; without it they are not run.
         config: How much at once.
         say: Progress, a line per task.
-        control: Its ``request_drain()`` ends the work after the steps at hand.
+        control: Its ``request_drain()`` ends the work after the steps at hand, or after `config.grace` seconds.
 
     Raises:
         StoreError: The store fails.
@@ -105,20 +110,33 @@ async def drive(
         deps = replace(deps, verifier=TaskByTask(deps.verifier, config.at_once_timed))
     known = frozenset(run.id for run in await asyncio.to_thread(deps.store.list_runs, None, origin=ORIGIN))
     until = monotonic() + config.seconds if config.seconds is not None else None
-    work = _Work(suite, plan, plans, deps, prepare, given, say, control or RunControl(), known, until)
+    control = control or RunControl()
+    work = _Work(suite, plan, plans, deps, prepare, given, say, control, known, until)
     turns = asyncio.Semaphore(config.at_once_batched if batched else config.at_once_timed if timed else config.at_once)
 
     async def one(item: Item) -> None:
         async with turns:
             await work.task(item)
 
+    jobs: list[asyncio.Task[None]] = []
+    ending = asyncio.create_task(_end_in_time(control, jobs, config))
     try:
         async with asyncio.TaskGroup() as group:
-            for item in suite.in_turn():
-                group.create_task(one(item))
+            jobs += [group.create_task(one(item)) for item in suite.in_turn()]
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from failed
+    finally:
+        ending.cancel()
     return Progress(work.done, len(suite.items))
+
+
+async def _end_in_time(control: RunControl, jobs: Sequence[asyncio.Task[None]], config: DriveConfig) -> None:
+    """Cancel what has not ended some time after the end was asked for."""
+    while not control.drain_requested:  # noqa: ASYNC110 (another thread may ask, and wakes nobody)
+        await asyncio.sleep(config.looking)
+    await asyncio.sleep(config.grace)
+    for job in jobs:
+        job.cancel()
 
 
 @dataclass(slots=True)

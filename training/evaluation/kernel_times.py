@@ -138,6 +138,11 @@ async def time_kernels(
     free = asyncio.Semaphore(at_once)
     began, done, left = monotonic(), 0, 0
 
+    async def kept(task: Task, source: str) -> Verdict:
+        verdict = await _timed(verifier, task, source)
+        times.add(task.digest, source, verdict)
+        return verdict
+
     async def one(number: int, key: str) -> None:
         nonlocal done, left
         async with free:
@@ -148,13 +153,11 @@ async def time_kernels(
                 left += 1
                 return
             try:
-                verdicts = await asyncio.gather(*(_timed(verifier, pending.task, s) for s in pending.sources))
+                verdicts = await asyncio.gather(*(kept(pending.task, source) for source in pending.sources))
             except CudaPerfError as error:
                 say(f"{key}: {error.message}")
                 left += 1
                 return
-            for source, verdict in zip(pending.sources, verdicts, strict=True):
-                times.add(pending.task.digest, source, verdict)
             times.close(pending.task.digest)
             done += 1
             told = ", ".join(_told(v) for v in verdicts) or "no correct kernel"
