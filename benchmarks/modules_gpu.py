@@ -215,6 +215,9 @@ STAMP = str(time.time())
 async def pair(bench: Bench, keep: Keep) -> None:
     """Seconds per verdict: light form and load_inline of the same module, one after the other, nothing beside them."""
     began = time.monotonic()
+    waiting = bench.verifier.modules.waiting
+    if waiting is not None:
+        waiting.fill()
     task = await bench.describe(CASES / "torch" / f"{PAIR}.py")
     steps = {"described": time.monotonic() - began}
     # What is made once per module is made before.
@@ -222,7 +225,6 @@ async def pair(bench: Bench, keep: Keep) -> None:
     steps["cases made"] = time.monotonic() - began
     await asyncio.gather(*(bench.describe(CASES / "torch" / f"{name}.py") for name in NAMES), return_exceptions=True)
     steps["all described"] = time.monotonic() - began
-    waiting = bench.verifier.modules.waiting
     if waiting is not None:
         keep("processes wait", await waiting.wait())
         steps["processes wait"] = time.monotonic() - began

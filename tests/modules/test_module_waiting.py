@@ -63,7 +63,11 @@ class Tried:
     async def both(self, runs: ModuleRuns) -> list[CaseRuns]:
         """Both runs, one asked for after the other."""
         chosen = range(len(self._answers.cases))
-        return [await runs.run(chosen, plan) for plan in (FIRST, AGAIN)]
+        try:
+            await runs.reserve()
+            return [await runs.run(chosen, plan) for plan in (FIRST, AGAIN)]
+        finally:
+            await runs.aclose()
 
     def status(self, runs: CaseRuns) -> Status:
         """What would be said of it, were there no rule against it."""
@@ -174,7 +178,8 @@ async def test_no_file_of_a_candidate_stays(tried: Tried, pool: WaitingPythons) 
     await pool.wait()
     folders = [task.result().folder for task in pool._ready]
     await tried.both(tried.runs(HONEST))
-    assert not any(folder.exists() for folder in folders[:2])
+    assert not any(folder.exists() for folder in folders)
+    assert len(pool._ready) == 2, "others wait for the next one"
 
 
 async def test_one_that_died_while_it_waited_is_not_used(tried: Tried, pool: WaitingPythons) -> None:
@@ -212,6 +217,15 @@ async def test_one_that_fails_at_its_job_is_not_the_candidates_fault(
 
     monkeypatch.setattr(ModuleRuns, "_filled", broken)
     assert [tried.status(r) for r in await tried.both(tried.runs(HONEST))] == [Status.CORRECT] * 2
+
+
+async def test_what_is_reserved_and_not_used_is_let_go(tried: Tried, pool: WaitingPythons) -> None:
+    runs = tried.runs(HONEST)
+    await runs.reserve()
+    folders = [worker.folder for worker in runs._workers]
+    assert len(folders) == 2
+    await runs.aclose()
+    assert not any(folder.exists() for folder in folders)
 
 
 async def test_closing_ends_all(module_bench: ModuleBench) -> None:

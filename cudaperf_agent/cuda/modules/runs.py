@@ -141,9 +141,25 @@ class ModuleRuns:
         self._bench = bench
         self._ahead = list(ahead)
         self._each_kernel = each_kernel
+        self._workers: list[WaitingPython] = []
         self._done: dict[tuple[int, str, str | None], CaseRuns] = {}
         self.seconds: dict[str, float] = {}
         """What took how long: of all runs of the first process, and of parts of its first run, by its own clock."""
+
+    async def reserve(self) -> None:
+        """Have processes that wait for the first runs, where they can be had; `aclose` lets them go."""
+        bench = self._bench
+        if bench.waiting is None or bench.keep is not None or self._each_kernel or self._done or self._workers:
+            return
+        self._workers = await bench.waiting.take(1 + len(self._ahead))
+
+    async def aclose(self) -> None:
+        """Let go what was reserved, used or not."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            await worker.discard()
+        if self._bench.waiting is not None:
+            self._bench.waiting.fill()
 
     async def run(self, chosen: Sequence[int], plan: RunPlan) -> CaseRuns:
         """Cases, by their positions, in one process."""
@@ -153,7 +169,7 @@ class ModuleRuns:
             # Without a process namespace of its own, what a run leaves behind could not be found.
             together = self._bench.sandbox.kind in ("bubblewrap", "unshare")
             each_kernel = self._each_kernel if together else None
-            done = {} if each_kernel else await self._side_by_side(chosen, [plan, *self._ahead])
+            done = await self._side_by_side(chosen, [plan, *self._ahead])
             if not done:
                 done = await self._process(chosen, [plan, *(self._ahead if together else [])], each_kernel)
             self._done |= done
@@ -172,8 +188,7 @@ class ModuleRuns:
 
         Where the first stops early the verdict is made, and the others are of no use.
         """
-        bench = self._bench
-        workers = await bench.waiting.take(len(plans)) if bench.waiting is not None and bench.keep is None else []
+        workers, self._workers = self._workers, []
         if not workers:
             return {}
         jobs = [asyncio.create_task(self._waited(w, chosen, p)) for w, p in zip(workers, plans, strict=True)]

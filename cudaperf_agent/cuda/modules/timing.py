@@ -50,7 +50,7 @@ Turn = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class TimingTurns:
     """Who may use the device when.
 
     Attributes:
@@ -62,7 +62,7 @@ class Turns:
     timed: Turn = nullcontext[None]
 
 
-ANY_TIME = Turns()
+ANY_TIME = TimingTurns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,9 @@ class _Timed:
     flags: dict[str, Any] = field(default_factory=dict)
 
 
-async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig, turns: Turns = ANY_TIME) -> Baselines:
+async def make_baselines(
+    task: Task, place: TimingPlace, config: ModuleConfig, turns: TimingTurns = ANY_TIME
+) -> Baselines:
     """Right outputs at the file's own size, and the baselines' times.
 
     Raises:
@@ -188,7 +190,7 @@ async def measured_module(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
-    turns: Turns = ANY_TIME,
+    turns: TimingTurns = ANY_TIME,
 ) -> Verdict:
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
     timed = await _timed(task, file, kernels, "candidate", known, place, config, turns)
@@ -255,7 +257,7 @@ async def _timed(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
-    turns: Turns,
+    turns: TimingTurns,
 ) -> _Timed:
     """Time one side in a fresh process."""
     module = task.module

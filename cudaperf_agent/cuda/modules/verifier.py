@@ -22,7 +22,7 @@ from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
 from cudaperf_agent.cuda.modules.runs import EXTENSIONS, Bench, ModuleRuns
-from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, Turns, make_baselines, measured_module
+from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, TimingTurns, make_baselines, measured_module
 from cudaperf_agent.cuda.modules.waiting import WaitingPythons
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
@@ -115,7 +115,7 @@ class ModuleVerifier:
             env=self._gpu_environment(built),
             keep=self._kept(built),
         )
-        turns = Turns(lambda: self._place.starting, self._place.alone)
+        turns = TimingTurns(lambda: self._place.staging, self._place.alone)
         known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config, turns))
         made = clock()
         async with self._at_folder(built):
@@ -199,21 +199,26 @@ class ModuleVerifier:
         runs = ModuleRuns(built.file, kernels, task.module, suite.answers, bench, [again], without)
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
+            # Before the turn: what starts for it needs one of its own.
+            await runs.reserve()
             async with place.running:
                 return await runs.run([positions[case.name] for case in cases], plan)
 
         async def expect(cases: Sequence[Case]) -> Sequence[Expected]:
             return [suite.answers.expected[positions[case.name]] for case in cases]
 
-        verdict = await try_candidate(
-            task,
-            suite.suite,
-            run,
-            expect,
-            repeat_seconds=place.config.repeat_seconds,
-            suppress=suppress,
-            counted=on_emulator,
-        )
+        try:
+            verdict = await try_candidate(
+                task,
+                suite.suite,
+                run,
+                expect,
+                repeat_seconds=place.config.repeat_seconds,
+                suppress=suppress,
+                counted=on_emulator,
+            )
+        finally:
+            await runs.aclose()
         return replace(verdict, seconds={**verdict.seconds, **runs.seconds})
 
     async def _suite(self, task: Task, hidden: bool, *, emulated: bool) -> ModuleSuite:

@@ -14,8 +14,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cudaperf_agent.cuda.modules.python_child import prepare_python, python_command
 from cudaperf_agent.errors import BackendUnavailable
@@ -78,7 +80,7 @@ class WaitingPythons:
     sandbox: Sandbox
     env: Mapping[str, str]
     limits: Limits
-    starting: asyncio.Semaphore
+    starting: AbstractAsyncContextManager[Any]
     device: str = "cuda:0"
     python: str | None = None
     config: WaitingConfig = WAITING
@@ -86,11 +88,13 @@ class WaitingPythons:
     _failed: int = 0
     _closed: bool = False
 
-    def fill(self, more: int = 0) -> None:
-        """Begin to start as many as are to wait, and `more`."""
+    def fill(self) -> None:
+        """Begin to start as many as are to wait."""
+        self._start_until(min(self.config.waiting, max(2, len(os.sched_getaffinity(0)) // 2)))
+
+    def _start_until(self, wanted: int) -> None:
         if self._closed or self._failed >= self.config.failures:
             return
-        wanted = min(self.config.waiting, max(2, len(os.sched_getaffinity(0)) // 2)) + more
         while len(self._ready) < wanted:
             self._ready.append(asyncio.get_running_loop().create_task(self._start()))
 
@@ -102,11 +106,14 @@ class WaitingPythons:
         return any(_succeeded(task) for task in self._ready)
 
     async def take(self, count: int) -> list[WaitingPython]:
-        """So many for one job each: the caller must discard them in the end. None at all where that cannot be had."""
+        """So many for one job each, or none at all where that cannot be had.
+
+        The caller must discard them in the end, and `fill` then: what starts meanwhile would slow them down.
+        """
         taken: list[WaitingPython] = []
         try:
             while len(taken) < count:
-                self.fill(count - len(taken))
+                self._start_until(count - len(taken))
                 if not self._ready:
                     break
                 await asyncio.wait(self._ready, return_when=asyncio.FIRST_COMPLETED)
@@ -128,7 +135,6 @@ class WaitingPythons:
                 await worker.discard()
             raise
         if len(taken) == count:
-            self.fill()
             return taken
         for worker in taken:
             await worker.discard()
