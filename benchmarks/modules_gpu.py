@@ -348,6 +348,8 @@ def table(folder: Path) -> str:
     lines = ["| module | variant | verdict | against eager | against torch.compile |", "|---|---|---|---|---|"]
     for label, found in read_part(folder, "variants").items():
         module, _, strategy = label.partition(" ")
+        if "status" not in found:
+            continue
         speedups = found.get("speedups", {})
         cells = [speed(speedups.get(baseline)) for baseline in (EAGER, COMPILED)]
         verdict = found["status"].replace("_", " ") + (f": {found['message']}" if found["message"] else "")

@@ -19,6 +19,7 @@ class ModuleConfig:
 
     Attributes:
         python: Interpreter that has torch; this one where `None`.
+        device: What candidates run on where there is a GPU; ``cpu`` only to try this out.
         reference: Limits of a run of the module itself.
         emulated: Limits of a run of a candidate on the emulator, imports of torch included.
         on_gpu: And on the GPU, where ``load_inline`` may compile for a minute.
@@ -44,6 +45,7 @@ class ModuleConfig:
     """
 
     python: str | None = None
+    device: str = "cuda:0"
     reference: Limits = REFERENCE_LIMITS
     emulated: Limits = EMULATED_LIMITS
     on_gpu: Limits = GPU_LIMITS

@@ -110,6 +110,7 @@ class ModuleVerifier:
         gpu = self._place.gpu
         where = TimingPlace(
             self._place.sandbox.for_gpu(),
+            self._config.device,
             l2_bytes=gpu.l2_bytes,
             bandwidth=gpu.datasheet_bandwidth,
             env=self._gpu_environment(built),
@@ -188,6 +189,7 @@ class ModuleVerifier:
             place.sandbox if on_emulator else place.sandbox.for_gpu(),
             config.emulated if on_emulator else config.on_gpu,
             config.python,
+            device=config.device,
             waiting=None if on_emulator else self.waiting,
             start_seconds=config.start_seconds,
             env={} if on_emulator else self._gpu_environment(built),
@@ -252,6 +254,7 @@ def _waiting(place: Workplace, config: ModuleConfig) -> WaitingPythons:
         gpu_candidate_environment(place),
         config.on_gpu,
         place.starting,
+        config.device,
         python=config.python,
         config=config.waiting,
     )
