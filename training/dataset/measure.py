@@ -320,9 +320,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for measured-N.jsonl; the only one written to")
     parser.add_argument("--seconds", type=float, default=480.0, help="wall time of this slice")
     parser.add_argument("--skip", type=Path, nargs="*", default=[], help="slices whose finished tasks are skipped")
-    parser.add_argument(
-        "--workers", type=int, default=max(1, len(os.sched_getaffinity(0)) - 2), help="worker processes"
-    )
+    parser.add_argument("--workers", type=int, default=max(1, len(os.sched_getaffinity(0)) - 2), help="worker processes")
     parser.add_argument("--variants", type=int, default=JobConfig().most, help="variants of a task at most")
     parser.add_argument("--samples", type=int, default=BenchConfig().samples, help="timed calls of a variant")
     parser.add_argument("--tasks", type=int, default=0, help="tasks of this slice at most; 0 for all")
