@@ -2,12 +2,13 @@
 
     python -m benchmarks.timed_tolerance --members 1 --mib 16 --out tolerance.jsonl
 
-For each C file of the tests and members of the data set's families, contents are made as for timing. In place of a
-kernel runs the C itself, built in ways that a GPU may differ in and that the budget is not made from: contracted and
-vectorised as gcc likes, with random errors of mathematical functions within what CUDA documents (uniform, or always the
-greatest), sums reordered over other widths, `float` accumulators turned `double`. Each is compared twice: with the
-budget as it is, and with one that leaves the errors of mathematical functions out, as it was at first. A line of the
-output is a task; tasks that are in the file are left out. Ends with 1 if anything is rejected by the budget as it is.
+For each C file of the tests, members of the data set's families and the transfer set, contents are made as for timing.
+In place of a kernel runs the C itself, built in ways that a GPU may differ in and that the budget is not made from:
+contracted and vectorised as gcc likes, with random errors of mathematical functions within what CUDA documents (uniform
+or greatest), sums reordered over other widths, `float` accumulators turned `double`. Each is compared twice:
+with the budget as it is, and as it was at first, when it knew nothing of the errors of mathematical functions and left
+each element to its own luck. A line of the output is a task; tasks that are in the file are left out. Ends with 1 if
+anything is rejected by the budget as it is.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from cudaperf_agent.tasks.sizes import integers
 from cudaperf_agent.tasks.stub import call_stub, native_arguments, outputs_by_name
 from cudaperf_agent.tasks.widen import has_floats
 from training.dataset.families import all_programs
+from training.dataset.transfer import hand_written, transfer_names
 
 _EXACT = ("-O1", "-ffp-contract=off")
 _FUSED = ("-O3", "-march=native", "-ffp-contract=fast")
@@ -98,7 +100,7 @@ HONEST = (
 
 
 class Watched(Oracle):
-    """An oracle that also gives the budget as it was without the errors of mathematical functions."""
+    """An oracle that also gives the budget as it was, from the host's functions and each element's own builds alone."""
 
     without: Expected
 
@@ -106,7 +108,7 @@ class Watched(Oracle):
         self, case: Case, plain: dict[str, Value], other: dict[str, dict[str, Value]], budget: BudgetConfig
     ) -> Expected:
         host = {build: outputs for build, outputs in other.items() if not build.startswith("device math")}
-        self.without = super()._expected(case, plain, host, budget)
+        self.without = super()._expected(case, plain, host, replace(budget, crowd=sys.maxsize))
         return super()._expected(case, plain, other, budget)
 
 
@@ -119,7 +121,7 @@ class Named:
 
 
 async def tasks(members: int, only: frozenset[str], functions: bool = False) -> list[Named]:
-    """The handed files and the first members of each family, as far as they compute in floating point.
+    """The handed files, the first members of each family and the transfer set, as far as they compute with floats.
 
     With `functions`, only those that call mathematical functions with errors.
     """
@@ -127,9 +129,13 @@ async def tasks(members: int, only: frozenset[str], functions: bool = False) -> 
     for path in sorted(CASES.glob("*.c")):
         if not only or path.stem in only:
             found.append(Named(path.stem, await prepared(path)))
-    for program in all_programs():
-        if program.member < members and (not only or program.name in only):
-            found.append(Named(program.name, load_task(source=program.source, entry=program.entry)))
+    for member in all_programs():
+        if member.member < members and (not only or member.name in only):
+            found.append(Named(member.name, load_task(source=member.source, entry=member.entry)))
+    for name in transfer_names():
+        if not only or name in only:
+            program = hand_written(name)
+            found.append(Named(name, load_task(source=program.source, entry=program.entry)))
     found = [named for named in found if named.task.mode == "function" and has_floats(named.task)]
     return [named for named in found if not functions or device_functions(named.task)]
 

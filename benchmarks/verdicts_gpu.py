@@ -104,7 +104,7 @@ MOST_PROCESSES = 120
 """Of each kernel: with five, 300 pairs that share no process."""
 PARTS: dict[str, Part] = {
     "machine": Part(12.0, _machine),
-    "throughput": Part(66.0, _throughput, least=15.0),
+    "throughput": Part(85.0, _throughput, least=15.0),
     "shares": Part(14.0, _shares, least=8.0),
     "cheats": Part(40.0, _cheats, least=10.0),
     "spread": Part(240.0, _spread, least=15.0),

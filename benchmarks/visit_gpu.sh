@@ -115,8 +115,9 @@ timing() { # SECONDS
   for name in $names; do report "$name" time; done
 }
 
-variants() { # SECONDS
-  local more=(--limit "${VARIANTS_LIMIT:-45}" --turns "${VARIANTS_TURNS:-3}")
+variants() { # SECONDS; coarse, and many tasks at once: while one is timed, others are made ready
+  local more=(--limit "${VARIANTS_LIMIT:-45}" --turns "${VARIANTS_TURNS:-2}" --samples 9 --contents 6 --c-seconds 0.1
+    --device-times --tasks-at-once "${TASKS_AT_ONCE:-10}")
   [ -z "$rehearse" ] || more=(--limit 2 --turns 1)
   reporting variants variants &
   local reporter=$!

@@ -2,7 +2,7 @@
 
 Correctness first, then timed verdicts, fully suspicious and with trust in our own generator. What is made once per task
 (its tests, timed contents, baselines) is made before the clock starts, and has rows of its own; a first line of each
-source makes every compile a cold one.
+source makes every compile a cold one. A way that its seconds cut short has a row too: what was judged by then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from benchmarks.gpu_study.lab import task_of
 from benchmarks.gpu_study.record import Record
@@ -29,13 +30,16 @@ TASKS = ("saxpy", "softmax_rows", "jacobi2d", "conv2d_same", "histogram", "rgb_t
 TIMED_TASKS = ("saxpy", "softmax_rows", "rgb_to_gray")
 CANDIDATES = 64
 TIMED = 24
+OWN = 48
 SMALL_COUNT = 6
 BROKEN_EVERY = 4
-# Of the seconds that there are.
-SHARES = {"correctness": 0.34, "timed": 0.44, "timed, own": 0.22}
+# How the seconds that are left are shared by the ways that are left.
+SHARES = {"correctness": 20.0, "timed": 30.0, "timed, own": 20.0}
+# Of the part's seconds, kept for what ends it.
+MARGIN = 3.0
 CONFIG = VerifierConfig(
     timing=replace(TIMING, contents_bytes=192 << 20),
-    references=ReferenceConfig(samples=3),
+    references=ReferenceConfig(samples=3, seconds=0.5),
     tasks_at_hand=4,
     standby=StandbyConfig(waiting=12),
     also_emulate=False,
@@ -100,32 +104,31 @@ async def run(record: Record, gpu: Gpu, seconds: float, preparing: Awaitable[Pre
 
     What is cut short has a row that says how far it came. Returns whether all are whole.
     """
-    ends = record.elapsed + seconds
+    ends = record.elapsed + max(0.5 * seconds, seconds - MARGIN)
     prepared = await preparing
-    seconds = ends - record.elapsed
     tasks, config = prepared.tasks, configured(record)
-    count, timed_count = (SMALL_COUNT, SMALL_COUNT) if record.small else (CANDIDATES, TIMED)
-    if "correctness" not in whole(record):
-        candidates = mixed(tasks, count)
-        await correctness(record, gpu, "correctness", config, candidates, prepared, SHARES["correctness"] * seconds)
-    timed = mixed({n: tasks[n] for n in TIMED_TASKS}, timed_count, broken=False)
-    before = prepared.maker
-    # Other numbers of processes that start at once, to see what the device makes of them.
+    count, timed_count, own_count = (SMALL_COUNT,) * 3 if record.small else (CANDIDATES, TIMED, OWN)
+    timed_tasks = {n: tasks[n] for n in TIMED_TASKS}
     ways = {
-        "timed": replace(config, standby=replace(config.standby, starting=4)),
-        "timed, own": replace(config, standby=replace(config.standby, starting=14), trust="own"),
+        "correctness": (config, mixed(tasks, count)),
+        "timed": (config, mixed(timed_tasks, timed_count, broken=False)),
+        "timed, own": (replace(config, trust="own"), mixed(timed_tasks, own_count, broken=False)),
     }
-    for way, numbers in ways.items():
-        if way not in whole(record):
-            left = ends - record.elapsed
-            last = way == list(ways)[-1]
-            before = await measured(record, gpu, way, numbers, timed, before, left if last else SHARES[way] * seconds)
-    return whole(record) >= {"correctness", *ways}
+    wanted = [way for way in ways if way not in whole(record)]
+    if wanted and wanted != ["correctness"]:
+        await baselines(record, prepared)
+    for number, way in enumerate(wanted):
+        numbers, candidates = ways[way]
+        share = SHARES[way] / sum(SHARES[w] for w in wanted[number:])
+        await judged(record, gpu, way, numbers, candidates, prepared, share * (ends - record.elapsed))
+    if ends - record.elapsed > 0:
+        await starts(record, gpu, config)
+    return whole(record) >= set(ways)
 
 
 def whole(record: Record) -> set[str]:
     """Ways whose candidates were all judged, also in earlier runs."""
-    return {row["way"] for row in record.rows("throughput") if row["judged"] == row["candidates"]}
+    return {r["way"] for r in record.rows("throughput") if not r.get("cut", r["judged"] < r["candidates"])}
 
 
 def mixed(tasks: dict[str, Task], count: int, *, broken: bool = True) -> list[Candidate]:
@@ -151,7 +154,21 @@ def cold(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [replace(c, source=f"// {stamp}\n{c.source}") for c in candidates]
 
 
-async def correctness(
+async def baselines(record: Record, prepared: Prepared) -> None:
+    """What timed candidates are compared with, of each timed task."""
+    measuring = prepared.maker._measuring
+    watch = await measuring.stopwatch()
+
+    async def one(name: str) -> None:
+        started, task = record.elapsed, prepared.tasks[name]
+        contents = await measuring.contents(task)
+        await measuring._baselines.get(task.digest, lambda: measuring._time_baselines(task, contents, watch))
+        record.add("preparation", what="baselines", task=name, seconds=round(record.elapsed - started, 2))
+
+    await asyncio.gather(*(one(name) for name in TIMED_TASKS))
+
+
+async def judged(
     record: Record,
     gpu: Gpu,
     way: str,
@@ -160,18 +177,39 @@ async def correctness(
     prepared: Prepared,
     seconds: float,
 ) -> None:
-    """Visible cases of all candidates at once."""
-    verifier = Verifier(config, gpu=gpu)
-    verifier._suites = prepared.maker._suites
+    """All candidates at once, tested, and timed but for correctness."""
     ends = record.elapsed + seconds
+    verifier, made = Verifier(config, gpu=gpu), prepared.maker
+    verifier._suites = made._suites
+    verifier._measuring._contents = made._measuring._contents
+    verifier._measuring._baselines = made._measuring._baselines
+    tested: list[float] = []
+
+    async def judge(task: Task, source: str) -> Verdict:
+        verdict = await verifier.test(task, source)
+        tested.append(time.monotonic())
+        return verdict if way == "correctness" else await verifier.measure(task, source, verdict)
+
     try:
-        await filled(record, verifier)  # a pool that was never asked has nothing ready
-        await clocked(record, way, cold(candidates), verifier.test, ends - record.elapsed)
+        await filled(record, verifier, way)  # a pool that was never asked has nothing ready
+        if way != "correctness":
+            await verifier._measuring.stopwatch()
+        await clocked(record, way, cold(candidates), judge, tested, ends - record.elapsed)
     finally:
         await verifier.aclose()
 
 
-async def filled(record: Record, verifier: Verifier) -> None:
+async def starts(record: Record, gpu: Gpu, config: VerifierConfig) -> None:
+    """How long the device takes to start processes that ask it for fewer channels each."""
+    verifier = Verifier(config, gpu=gpu)
+    verifier._standby.env = {**verifier._standby.env, "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+    try:
+        await filled(record, verifier, "one connection each")
+    finally:
+        await verifier.aclose()
+
+
+async def filled(record: Record, verifier: Verifier, way: str) -> None:
     """All waiting processes ready; one row says how long the device takes to start them."""
     started = record.elapsed
     await (await verifier._standby.take()).discard()
@@ -179,49 +217,24 @@ async def filled(record: Record, verifier: Verifier) -> None:
     await asyncio.wait(verifier._standby._ready, timeout=10.0)
     processes, config = len(verifier._standby._ready) + 1, verifier.place.config.standby
     seconds = record.elapsed - started
-    record.add("standby", processes=processes, at_once=config.starting, first_seconds=first, seconds=seconds)
+    times = {"first_seconds": round(first, 2), "seconds": round(seconds, 2)}
+    record.add("standby", way=way, processes=processes, at_once=config.starting, **times)
     record.say(f"{processes} processes are ready after {seconds:.1f} s, the first after {first:.1f} s")
 
 
-async def measured(
-    record: Record,
-    gpu: Gpu,
-    way: str,
-    config: VerifierConfig,
-    candidates: Sequence[Candidate],
-    before: Verifier,
-    seconds: float,
-) -> Verifier:
-    """Tests and times; what is made once per task is made by a candidate that does not count, or was made `before`."""
-    verifier = Verifier(config, gpu=gpu)
-    verifier._suites = before._suites
-    verifier._measuring._contents = before._measuring._contents
-    verifier._measuring._baselines = before._measuring._baselines
-    ends = record.elapsed + seconds
+async def clocked(
+    record: Record, way: str, candidates: Sequence[Candidate], judge: Judge, tested: list[float], seconds: float
+) -> None:
+    """One row: verdicts a minute, statuses, and seconds by phase summed over candidates; also if it is cancelled.
 
-    async def judged(task: Task, source: str) -> Verdict:
-        return await verifier.measure(task, source, await verifier.test(task, source))
-
-    async def first(candidate: Candidate) -> None:
-        verdict = await judged(candidate.task, f"// first\n{candidate.source}")
-        waited = round(verdict.seconds.get("baselines", 0.0), 2)
-        record.add("preparation", what=f"baselines, {way}", task=candidate.task.name, seconds=waited)
-
-    try:
-        await filled(record, verifier)
-        firsts = {c.task.digest: c for c in reversed(candidates)}.values()
-        await asyncio.wait_for(asyncio.gather(*(first(c) for c in firsts)), max(1.0, ends - record.elapsed))
-        record.say(f"{way}: baselines of {len(firsts)} tasks took {seconds - (ends - record.elapsed):.1f} s")
-        await clocked(record, way, cold(candidates), judged, ends - record.elapsed)
-    except TimeoutError:
-        record.say(f"{way}: no time was left after what is made once per task")
-    finally:
-        await verifier.aclose()
-    return verifier
-
-
-async def clocked(record: Record, way: str, candidates: Sequence[Candidate], judge: Judge, seconds: float) -> None:
-    """One row: verdicts a minute, statuses, and seconds by phase summed over candidates."""
+    Args:
+        record: Where the row goes.
+        way: Its name.
+        candidates: All of them, at once.
+        judge: Judges one.
+        tested: When a test ended, by the monotonic clock, as `judge` notes it.
+        seconds: Who is not judged by then does not count.
+    """
     started = time.monotonic()
     ended: list[tuple[float, Verdict]] = []
 
@@ -231,30 +244,37 @@ async def clocked(record: Record, way: str, candidates: Sequence[Candidate], jud
 
     jobs = [asyncio.create_task(one(c)) for c in candidates]
     try:
-        done, _ = await asyncio.wait(jobs, timeout=max(1.0, seconds))
+        await asyncio.wait(jobs, timeout=max(1.0, seconds))
     finally:
+        cut = not all(job.done() for job in jobs)
+        wall = time.monotonic() - started if cut or not ended else ended[-1][0]
+        failed = [repr(j.exception())[:300] for j in jobs if j.done() and not j.cancelled() and j.exception()]
         for job in jobs:
             job.cancel()
-    wall = ended[-1][0] if ended else seconds
+        row = _row(way, len(candidates), ended, wall)
+        more = {"cut": cut, "exceptions": failed[:3], "tested": [round(t - started, 2) for t in tested]}
+        record.add("throughput", **row, **more)
+        record.say(f"{way}: {len(ended)} of {len(candidates)} in {wall:.1f} s, {60 * len(ended) / wall:.0f} a minute")
+
+
+def _row(way: str, candidates: int, ended: Sequence[tuple[float, Verdict]], wall: float) -> dict[str, Any]:
     phases: Counter[str] = Counter()
     for _, verdict in ended:
         phases.update(verdict.seconds)
         for clocks in verdict.clocks.values():
             if isinstance(clocks, dict):
                 phases.update({k: v for k, v in clocks.items() if k in ("stage_seconds", "calls_seconds")})
-    row = {
+    device = [clocks for _, v in ended if isinstance(clocks := v.clocks.get("device"), dict)]
+    return {
         "way": way,
-        "candidates": len(candidates),
+        "candidates": candidates,
         "judged": len(ended),
         "wall_seconds": wall,
         "per_minute": 60 * len(ended) / wall,
         "statuses": dict(Counter(str(v.status) for _, v in ended)),
-        "exceptions": [repr(j.exception())[:300] for j in done if not j.cancelled() and j.exception()][:3],
         "phase_seconds": {k: round(v, 2) for k, v in phases.items()},
         "ended": [round(e, 2) for e, _ in ended],
         "buffer_bytes": sorted({v.profile.get("timed_bytes", 0) for _, v in ended}),
-        "clocks": [v.clocks.get("device", {}) for _, v in ended][:8],
+        "clocks": device[:8],
         "messages": sorted({v.message[:120] for _, v in ended if not v.correct})[:12],
     }
-    record.add("throughput", **row)
-    record.say(f"{way}: {len(ended)} of {len(candidates)} in {wall:.1f} s, {60 * len(ended) / wall:.0f} a minute")

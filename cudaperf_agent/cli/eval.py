@@ -119,7 +119,7 @@ def run(
         bool,
         typer.Option(
             "--device-times",
-            help="On a GPU: the search times kernels without copies and traces none; the chosen kernel has all times.",
+            help="On a GPU: the search times kernels without copies, nothing is traced; the chosen one has all times.",
         ),
     ] = False,
     as_json: JsonFlag = False,
@@ -314,7 +314,7 @@ async def _run_async(
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
     on_emulator = where is Backend.EMULATOR
     usual = timing_config(numbers.samples, numbers.contents, numbers.c_seconds, config.at_once_timed)
-    verifying = replace(usual, search_whole=not numbers.device_times)
+    verifying = replace(usual, search_whole=not numbers.device_times, trace=not numbers.device_times)
     policy, turns = wanted.policy, wanted.turns
     async with run_parts(settings, policy, turns, 0, say, emulator=on_emulator, config=verifying) as parts:
         parts.check()

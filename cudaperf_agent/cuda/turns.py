@@ -44,6 +44,11 @@ class Gate:
         self._changed = asyncio.Event()
 
     @property
+    def inside(self) -> int:
+        """How many are past it."""
+        return self._inside
+
+    @property
     def queued(self) -> bool:
         """Whether somebody waits to be let in."""
         return any(not waiting.done() for waiting in self._queue)

@@ -14,7 +14,9 @@ do to it (all builds call the host's, and share their errors: see `device_math` 
 the output's non-zero elements, and σ its standard deviation. The error of a candidate is its distance from the C's
 value or from w, whichever is less. The upper limit keeps a wholly wrong output (zeros, a constant) from passing where
 the C itself is badly conditioned. Where there are few builds (large cases), r and c of one element may both be small by
-luck, as happens to one sum of thousands; the first term is then at least its median over all elements.
+luck, as happens to one sum of thousands; the first term is then at least its median over all elements. With many
+elements some are so lucky whatever the builds: of thousands, the first term is at least |w| times the median of its
+ratio to |w| over elements of about the same magnitude.
 
 A NaN or an infinity must be where the reference has it, and only there; where the builds of the same width disagree on
 that (an overflow on the way that another order of operations avoids), a candidate may side with any of them, within
@@ -50,6 +52,9 @@ class BudgetConfig:
             gives up to 9 for single functions).
         spread_ulps: Units in the last place of the output's median magnitude.
         neighbours: Share of the median over all elements of what builds and moves show that each element has at least.
+        crowd: In an output of so many elements the builds of some agree by luck …
+        peers: … so that each has at least the relative allowance that is the median of so many of its magnitude …
+        sampled: … as far as so many elements, drawn at random, tell.
         subnormals: Smallest subnormals that are always allowed.
         cap: Share of the output's standard deviation that no allowance exceeds …
         cap_magnitude: … or of its median magnitude, if that is more (an output of equal elements has no deviation).
@@ -68,6 +73,9 @@ class BudgetConfig:
     ulps: float = 16.0
     spread_ulps: float = 2.0
     neighbours: float = 0.0
+    crowd: int = 1 << 12
+    peers: int = 64
+    sampled: int = 1 << 16
     subnormals: float = 4.0
     cap: float = 0.02
     cap_magnitude: float = 0.01
@@ -82,6 +90,8 @@ class BudgetConfig:
 BUDGET = BudgetConfig()
 # Elements at a time: what fits in a processor's cache.
 _BLOCK = 1 << 16
+# Elements of the same exponent and the same first four bits of a double's fraction are of one magnitude.
+_KEY_SHIFT, _KEYS = np.uint64(48), 1 << 15
 # With few builds, for large cases.
 FEW_BUILDS = 1.0
 
@@ -250,6 +260,8 @@ def float_part(
         shown = np.maximum(np.maximum(rounding, bias), condition)
         if config.neighbours and shown.size:
             shown = np.maximum(shown, config.neighbours * np.median(shown))
+        if shown.size >= config.crowd:
+            shown = np.maximum(shown, magnitude * _of_peers(shown, magnitude, config))
         allowed = shown + reach(device, truth.shape) + floor + config.spread_ulps * unit * typical
         cap = max(config.cap * deviation, config.cap_magnitude * typical)
         allowed = np.minimum(allowed, floor + cap)
@@ -302,6 +314,22 @@ def reach(device: Sequence[Value], shape: tuple[int, ...]) -> Any:
         most = np.abs(upward[part] - still)
         found[part] = np.maximum(np.sqrt(squares), np.where(np.isfinite(most), most, 0))
     return found
+
+
+def _of_peers(shown: Value, magnitude: Value, config: BudgetConfig) -> Any:
+    """What builds and moves show, relative to an element: the median over elements of about its magnitude."""
+    sizes = magnitude.astype(np.float64)
+    keys = sizes.view(np.uint64) >> _KEY_SHIFT
+    drawn = np.random.default_rng(0).integers(0, sizes.size, min(sizes.size, config.sampled))
+    drawn = drawn[sizes[drawn] > 0]
+    drawn = drawn[np.argsort(keys[drawn], kind="stable")]
+    groups = drawn.size // config.peers
+    if not groups:
+        return 0.0
+    drawn = drawn[: groups * config.peers]
+    relative = (shown[drawn] / magnitude[drawn]).astype(np.float64).reshape(groups, config.peers)
+    of_group = np.searchsorted(keys[drawn[:: config.peers]], np.arange(_KEYS, dtype=np.uint64), side="right") - 1
+    return np.median(relative, axis=1)[np.maximum(of_group, 0)][keys]
 
 
 def _integer_part(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cudaperf_agent.cli.report import speed_rows
 from cudaperf_agent.cuda import c_baselines as module
-from cudaperf_agent.cuda.baselines import Baseline, make_contents, time_reference, timed_case
+from cudaperf_agent.cuda.baselines import (
+    Baseline,
+    ReferenceConfig,
+    affordable_samples,
+    make_contents,
+    time_reference,
+    timed_case,
+)
 from cudaperf_agent.cuda.c_baselines import c_baselines, is_right, native_baseline
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, baseline_name, best_of_c
 from cudaperf_agent.cuda.replay import _differences
@@ -61,6 +70,20 @@ void cudaperf_call(void *const *args)
 """
 
 
+class Counted:
+    """A gate that counts who comes in, one at a time."""
+
+    def __init__(self) -> None:
+        self.entered, self._lock = 0, asyncio.Lock()
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        self.entered += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 async def prepared(source: str) -> Task:
     return await prepare(load_task(source=source))
 
@@ -88,6 +111,32 @@ async def test_a_parallel_task_has_all_three_and_their_times(name: str) -> None:
     libraries = [way.library.read_bytes() for way in found.values()]
     assert b"GOMP_parallel" in libraries[2]
     assert b"GOMP_parallel" not in libraries[0] + libraries[1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fewest", "wanted"), [(1000.0, 3, 9), (0.0, 3, 3), (0.0, 5, 5)], ids=["quick", "slow", "slow, five"]
+)
+async def test_what_takes_long_is_timed_less_often(seconds: float, fewest: int, wanted: int) -> None:
+    task = await prepare(load_task(CASES / "saxpy.c"))
+    contents, config = await contents_of(task), ReferenceConfig(9, seconds, fewest)
+    way = await native_baseline(task)
+    assert await affordable_samples(task, way, contents, config, LIMITS, None) == wanted
+
+
+async def test_contents_are_made_past_a_gate_and_in_order() -> None:
+    task, gate = await prepare(load_task(CASES / "saxpy.c")), Counted()
+    case = await timed_case(task, await native_baseline(task), SMALL, None, gate)
+    tried = gate.entered
+    assert tried > 1
+    made = await make_contents(task, Oracle(task), case, SMALL, gate)
+    assert gate.entered - tried == len(made.cases) == len(made.expected) == len(made.bounds) == 3
+    again = await make_contents(task, Oracle(task), case, SMALL)
+    for one, other in zip(made.cases, again.cases, strict=True):
+        assert one.name == other.name == case.name
+        assert all(np.array_equal(one.values[name], other.values[name]) for name in one.values)
+    assert len({c.values["y"].tobytes() for c in made.cases}) == 3
+    found = await c_baselines(task, made, LIMITS, None, gate)
+    assert gate.entered - tried - 3 >= len(found) - 1 > 0
 
 
 async def test_an_order_is_kept_and_integers_have_no_fast_math() -> None:

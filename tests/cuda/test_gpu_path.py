@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from cudaperf_agent.cuda.baselines import ReferenceConfig
 from cudaperf_agent.cuda.clocks import CLOCKS
 from cudaperf_agent.cuda.measure import C_FAST_MATH, C_ONE_CORE, C_OPENMP, END_TO_END, NAIVE
 from cudaperf_agent.cuda.replay import replay
-from cudaperf_agent.cuda.timing import TIMING
+from cudaperf_agent.cuda.timing import TIMING, TimedRun
 from cudaperf_agent.cuda.verdict import Trust, Verdict
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 from cudaperf_agent.reward.presets import PAPER, ROBUST
@@ -90,6 +91,60 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
         assert verdict.profile["flop"] == 2 * size
         assert verdict.profile["moved_bytes"] == 12 * size
         assert verdict.profile["share_of_copy_bandwidth"] > 0
+
+
+async def test_a_search_by_device_times_leaves_the_others_to_who_passes_the_hidden_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verifier = stand_in(replace(CONFIG, search_whole=False), tmp_path, monkeypatch)
+    task = await saxpy()
+    try:
+        searched = await measured(verifier, task, HONEST)
+        hidden = await verifier.test(task, HONEST, hidden=True)
+        chosen = await verifier.measure(task, HONEST, hidden)
+    finally:
+        await verifier.aclose()
+    assert [t.kind for t in searched.timings[:2]] == ["device", "naive"]
+    assert [t.kind for t in chosen.timings[:3]] == ["device", "end_to_end", "naive"]
+    assert searched.speedups[0].baseline == chosen.speedups[0].baseline == NAIVE
+
+
+async def test_nothing_starts_on_the_device_or_computes_while_calls_are_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates of two tasks at once, all of their steps watched."""
+    verifier = stand_in(replace(CONFIG, staged=2, staging=2), tmp_path, monkeypatch)
+    place, seen = verifier.place, Counter[str]()
+    inside: dict[int, tuple[str, bool]] = {}
+
+    def watched(method: str) -> None:
+        real = getattr(TimedRun, method)
+
+        def call(self: TimedRun) -> object:
+            inside[id(self)] = method, self.kind == "end_to_end"
+            if method == "calls":
+                others = [name for run, (name, _) in inside.items() if run != id(self)]
+                assert not others, "another process starts, or is timed"
+                assert all(not gate.inside for gate in (place.running, place.starting, place.staging))
+                computing = place.compiling.inside or place.preparing.inside
+                assert not (self.kind == "end_to_end" and computing), "somebody computes"
+            seen[method] += 1
+            try:
+                return real(self)
+            finally:
+                del inside[id(self)]
+
+        monkeypatch.setattr(TimedRun, method, call)
+
+    watched("stage")
+    watched("calls")
+    tasks = [await saxpy(), replace(await saxpy(), digest="another")]
+    try:
+        verdicts = await asyncio.gather(*(measured(verifier, t, edited(i)) for i in range(4) for t in tasks))
+    finally:
+        await verifier.aclose()
+    assert {str(v.status) for v in verdicts} == {"correct"}, [v.message for v in verdicts]
+    assert seen["calls"] == seen["stage"] == 2 * 8 + 2  # the naive ones too
 
 
 async def test_a_candidate_is_called_again_in_the_same_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_numbers_of_timing_reach_the_verifier_and_the_report(
     assert (timing.samples, timing.contents, timing.fewest_contents, timing.reference_seconds) == (9, 2, 2, 0.1)
     assert (references.samples, references.fewest) == (9, 3)
     assert references.seconds == pytest.approx(usual.references.seconds / 5)
-    assert (seen[1].tasks_at_hand, seen[1].search_whole) == (7, False)
+    assert (seen[1].tasks_at_hand, seen[1].search_whole, seen[1].trace) == (7, False, False)
     told = " ".join(out.split())
     assert "Timed with 9 timed calls of a kernel, at most 2 sets of inputs, sizes at which the C takes 0.1 s" in told
     assert "a search by the device's times alone" in told

@@ -10,7 +10,7 @@ import pytest
 from cudaperf_agent.tasks.budget import BUDGET, FEW_BUILDS, Builds, Leaf, expect, float_part
 from cudaperf_agent.tasks.cases import make_cases
 from cudaperf_agent.tasks.compare import compare_part
-from cudaperf_agent.tasks.model import Role
+from cudaperf_agent.tasks.model import Case, Role
 from cudaperf_agent.tasks.oracle import Oracle
 from tests.oracle.hand import DOUBLE, FLOAT, INT, buffer, scalar, task
 from tests.oracle.running import judge
@@ -259,3 +259,51 @@ def test_elements_that_builds_agree_on_stay_exact_where_most_are() -> None:
     few = float_part(Leaf("", plain), wide, [], [], config=replace(BUDGET, neighbours=FEW_BUILDS))
     assert few.allowed is not None
     assert few.allowed[0] < 1e-3
+
+
+CANCELLING = """#include <math.h>
+void apart(int n, const double *a, double *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = sqrt(1 + a[i] * a[i] * 1e8) - a[i] * 1e4;
+}
+"""
+APART = task(
+    "apart",
+    CANCELLING,
+    scalar("n"),
+    buffer("a", DOUBLE, Role.IN),
+    buffer("y", DOUBLE, Role.OUT),
+)
+
+
+async def test_of_many_elements_that_cancel_none_is_rejected_for_the_luck_of_its_builds() -> None:
+    other = CANCELLING.replace("a[i] * a[i] * 1e8", "a[i] * (a[i] * 1e8)")
+    a = np.random.default_rng(9).uniform(1, 2, 1 << 20)
+    case = Case("many", {"n": np.array(a.size, np.int32), "a": a, "y": np.zeros_like(a)})
+    assert (await judge(APART, [case], other))[0].ok
+    alone = Oracle(APART, budget=replace(BUDGET, crowd=1 << 62))
+    assert not (await judge(APART, [case], other, oracle=alone))[0].ok
+
+
+def test_peers_are_of_one_magnitude_and_tell_nothing_of_others() -> None:
+    rng = np.random.default_rng(2)
+    small, large = rng.uniform(1, 1.5, 5000), rng.uniform(1e6, 1.5e6, 5000)
+    plain = np.concatenate([small, large])
+    # The large ones are badly conditioned, all but one whose builds agree by luck; the small ones are not.
+    far = plain * np.where(plain > 1e5, 1 + 1e-9, 1)
+    far[7000] = plain[7000]
+    part = float_part(Leaf("", plain), plain.astype(np.longdouble), [far], [])
+    assert part.allowed is not None
+    assert part.allowed[7000] > 5e-9 * plain[7000]
+    strict = BUDGET.spread_ulps * np.finfo(np.float64).eps * np.median(plain)
+    assert (part.allowed[:5000] < 1e-14 * small + 2 * strict).all()
+
+
+def test_a_few_elements_are_no_crowd() -> None:
+    plain = np.linspace(1, 1.05, BUDGET.crowd - 1)
+    far = plain * (1 + 1e-9)
+    far[9] = plain[9]
+    part = float_part(Leaf("", plain), plain.astype(np.longdouble), [far], [])
+    assert part.allowed is not None
+    assert part.allowed[9] < 1e-13 < part.allowed[8]
