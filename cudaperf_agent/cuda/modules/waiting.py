@@ -85,6 +85,7 @@ class WaitingPythons:
     python: str | None = None
     config: WaitingConfig = WAITING
     _ready: list[asyncio.Task[WaitingPython]] = field(default_factory=list)
+    _claimed: int = 0
     _failed: int = 0
     _closed: bool = False
 
@@ -106,14 +107,18 @@ class WaitingPythons:
         return any(_succeeded(task) for task in self._ready)
 
     async def take(self, count: int) -> list[WaitingPython]:
-        """So many for one job each, or none at all where that cannot be had.
+        """So many for one job each, ready or soon; none at all where that cannot be had.
 
-        The caller must discard them in the end, and `fill` then: what starts meanwhile would slow them down.
+        Where more is asked for than waits, a fresh process costs less than several of these. The caller must discard
+        them in the end, and `fill` then: what starts meanwhile would slow them down.
         """
+        if len(self._ready) - self._claimed < count:
+            return []
         taken: list[WaitingPython] = []
+        self._claimed += count
         try:
             while len(taken) < count:
-                self._start_until(count - len(taken))
+                self._start_until(self._claimed)
                 if not self._ready:
                     break
                 await asyncio.wait(self._ready, return_when=asyncio.FIRST_COMPLETED)
@@ -127,17 +132,18 @@ class WaitingPythons:
                 worker = task.result()
                 if worker.child.process.returncode is None:
                     self._failed = 0
+                    self._claimed -= 1
                     taken.append(worker)
                 else:
                     await worker.discard()
         except BaseException:
-            for worker in taken:
-                await worker.discard()
+            await _discarded(taken)
             raise
+        finally:
+            self._claimed -= count - len(taken)
         if len(taken) == count:
             return taken
-        for worker in taken:
-            await worker.discard()
+        await _discarded(taken)
         return []
 
     async def aclose(self) -> None:
@@ -183,6 +189,11 @@ class WaitingPythons:
 
 def _succeeded(task: asyncio.Task[WaitingPython]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
+
+
+async def _discarded(workers: list[WaitingPython]) -> None:
+    for worker in workers:
+        await worker.discard()
 
 
 async def _removed(child: Child | None, folder: Path) -> None:
