@@ -118,3 +118,14 @@ async def test_what_does_not_come_back_is_not_run_again(tmp_path: Path, does: st
     ended = json.loads((tmp_path / "ended.json").read_text())
     assert [end["fill"] for end in ended] == [255, 90][:runs]
     assert ended[0]["timed_out"] == ("while" in does)
+
+
+def test_looking_at_the_device_imports_no_compiler() -> None:
+    code = f"""import sys
+sys.path.insert(0, {str(CHILD)!r})
+import torch
+from cudaperf_child.real import RealDevice
+print(RealDevice(0, "cpu").activities(lambda: torch.zeros(8).add_(1)), "torch._inductor.compile_fx" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["[]", "False"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cudaperf_agent.cuda.modules.waiting import WAITING, WaitingConfig
 from cudaperf_agent.execution.child import Limits
 
 _GIB = 1 << 30
@@ -18,6 +19,7 @@ class ModuleConfig:
 
     Attributes:
         python: Interpreter that has torch; this one where `None`.
+        device: What candidates run on where there is a GPU; ``cpu`` only to try this out.
         reference: Limits of a run of the module itself.
         emulated: Limits of a run of a candidate on the emulator, imports of torch included.
         on_gpu: And on the GPU, where ``load_inline`` may compile for a minute.
@@ -39,9 +41,11 @@ class ModuleConfig:
         slack_seconds: And seconds per call.
         late_calls: Share of the calls in which this process may have been woken late.
         other_cpu: Share of the time that other host threads may have been computing.
+        waiting: Numbers of the processes that wait for candidates on a GPU.
     """
 
     python: str | None = None
+    device: str = "cuda:0"
     reference: Limits = REFERENCE_LIMITS
     emulated: Limits = EMULATED_LIMITS
     on_gpu: Limits = GPU_LIMITS
@@ -63,6 +67,7 @@ class ModuleConfig:
     slack_seconds: float = 2e-4
     late_calls: float = 0.25
     other_cpu: float = 0.2
+    waiting: WaitingConfig = WAITING
 
 
 MODULES = ModuleConfig()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudaperf_agent.cuda.blame import require_started
+from cudaperf_agent.cuda.modules.bytecode import bytecode_prefix
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.child import ChildResult, Limits, run_child
 from cudaperf_agent.execution.sandbox import Sandbox
@@ -63,6 +65,7 @@ async def run_python(
     Raises:
         BackendUnavailable: torch is missing, or nothing starts in the sandbox.
     """
+    await prepare_python(python)
     command = python_command(part, folder, sandbox=sandbox, python=python, readable=readable)
     child = await run_child(command.argv, limits=limits, cwd=folder, env={**command.env, **(env or {})})
     if child.returncode:
@@ -70,6 +73,11 @@ async def run_python(
         if b"No module named 'torch'" in child.stderr:
             raise BackendUnavailable(f"PyTorch is not installed for {python or sys.executable}", hint=TORCH_HINT)
     return child
+
+
+async def prepare_python(python: str | None) -> None:
+    """Make, in a thread, what every process shares, where it is not there yet; `python_command` only looks it up."""
+    await asyncio.to_thread(_prefix, python)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,9 @@ def python_command(
     require_torch(python)
     program = Path(python or sys.executable)
     extra = _packages() if python is None else []
-    shown = sandbox.reading(*_homes(program), *(Path(p) for p in extra), CHILD, *readable)
+    prefix = _prefix(python)
+    cached = [] if prefix is None else [prefix]
+    shown = sandbox.reading(*_homes(program), *(Path(p) for p in extra), CHILD, *cached, *readable)
     code = _BOOTSTRAP.format(child=str(CHILD), extra=extra, part=part, folder=str(folder))
     env = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -105,7 +115,17 @@ def python_command(
         "TORCHINDUCTOR_COMPILE_THREADS": "4",
         "TRITON_CACHE_DIR": str(folder / "triton"),
     }
-    return PythonCommand(shown.wrap([str(program), "-I", "-B", "-c", code], folder), env)
+    options = ["-I", "-B"]
+    if prefix is not None:
+        options += ["-X", f"pycache_prefix={prefix}"]
+        # For interpreters that torch.compile starts.
+        env |= {"PYTHONPYCACHEPREFIX": str(prefix), "PYTHONDONTWRITEBYTECODE": "1"}
+    return PythonCommand(shown.wrap([str(program), *options, "-c", code], folder), env)
+
+
+def _prefix(python: str | None) -> Path | None:
+    """Bytecode for this interpreter, where the installation has none; of another one nothing is known."""
+    return bytecode_prefix(CHILD, _packages()) if python is None else None
 
 
 def _packages() -> list[str]:

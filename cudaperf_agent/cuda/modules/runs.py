@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ from cudaperf_agent.cuda.modules.budget import leaf_of
 from cudaperf_agent.cuda.modules.operators import forbidden_operator, library_kernel
 from cudaperf_agent.cuda.modules.python_child import run_python
 from cudaperf_agent.cuda.modules.reference import Answers
-from cudaperf_agent.cuda.trials import EVERY_KERNEL
+from cudaperf_agent.cuda.modules.waiting import WaitingPython, WaitingPythons
+from cudaperf_agent.cuda.trials import EVERY_KERNEL, FIRST_POISON
 from cudaperf_agent.cuda.verdict import Report, Status
 from cudaperf_agent.execution.child import ChildResult, Limits
 from cudaperf_agent.execution.native import read_untrusted
@@ -46,12 +48,16 @@ class Kernels:
     by_text: dict[str, Path]
 
 
-def link_kernels(folder: Path, kernels: Kernels) -> None:
-    """Put compiled kernels where the loader of a light-form file looks for them."""
+def link_kernels(folder: Path, kernels: Kernels, *, copied: bool = False) -> None:
+    """Put compiled kernels where the loader of a light-form file looks for them; copies, where no more can be shown."""
     made = folder / "kernels"
     made.mkdir()
     for text, artefact in kernels.by_text.items():
-        (made / f"{hashlib.sha256(text.encode()).hexdigest()}.so").symlink_to(artefact)
+        place = made / f"{hashlib.sha256(text.encode()).hexdigest()}.so"
+        if copied:
+            shutil.copyfile(artefact, place)
+        else:
+            place.symlink_to(artefact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ class Bench:
         sandbox: What confines it.
         limits: Of a run (its time) and of all runs of a process (the rest).
         python: The interpreter; this one where `None`.
+        device: Of torch, where it is not the emulator; ``cpu`` only to try this out.
+        waiting: Processes that are ready already, where there are any.
         start_seconds: What importing torch may take besides.
         env: More variables.
         keep: A folder to run in that stays, where ``load_inline`` is not to compile anew each time.
@@ -72,6 +80,8 @@ class Bench:
     sandbox: Sandbox
     limits: Limits
     python: str | None = None
+    device: str = "cuda:0"
+    waiting: WaitingPythons | None = None
     start_seconds: float = 30.0
     env: dict[str, str] = field(default_factory=dict)
     keep: Path | None = None
@@ -131,7 +141,25 @@ class ModuleRuns:
         self._bench = bench
         self._ahead = list(ahead)
         self._each_kernel = each_kernel
+        self._workers: list[WaitingPython] = []
         self._done: dict[tuple[int, str, str | None], CaseRuns] = {}
+        self.seconds: dict[str, float] = {}
+        """What took how long: of all runs of the first process, and of parts of its first run, by its own clock."""
+
+    async def reserve(self) -> None:
+        """Have processes that wait for the first runs, where they can be had; `aclose` lets them go."""
+        bench = self._bench
+        if bench.waiting is None or bench.keep is not None or self._each_kernel or self._done or self._workers:
+            return
+        self._workers = await bench.waiting.take(1 + len(self._ahead))
+
+    async def aclose(self) -> None:
+        """Let go what was reserved, used or not."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            await worker.discard()
+        if self._bench.waiting is not None:
+            self._bench.waiting.fill()
 
     async def run(self, chosen: Sequence[int], plan: RunPlan) -> CaseRuns:
         """Cases, by their positions, in one process."""
@@ -140,8 +168,11 @@ class ModuleRuns:
         if known is None and list(chosen) == everything:
             # Without a process namespace of its own, what a run leaves behind could not be found.
             together = self._bench.sandbox.kind in ("bubblewrap", "unshare")
-            plans = [plan, *(self._ahead if together else [])]
-            self._done |= await self._process(chosen, plans, self._each_kernel if together else None)
+            each_kernel = self._each_kernel if together else None
+            done = await self._side_by_side(chosen, [plan, *self._ahead])
+            if not done:
+                done = await self._process(chosen, [plan, *(self._ahead if together else [])], each_kernel)
+            self._done |= done
             self._ahead, self._each_kernel = [], None
             known = self._done[_key(plan)]
         if known is None:
@@ -149,6 +180,55 @@ class ModuleRuns:
         taken = [known.runs[i] for i in chosen if i < len(known.runs)]
         child = known.child if len(taken) < len(chosen) else replace(known.child, returncode=0)
         return CaseRuns(tuple(taken), None, child)
+
+    async def _side_by_side(
+        self, chosen: Sequence[int], plans: Sequence[RunPlan]
+    ) -> dict[tuple[int, str, str | None], CaseRuns]:
+        """Every plan at once, each in a process that waited for it; nothing where that cannot be done.
+
+        Where the first stops early the verdict is made, and the others are of no use.
+        """
+        workers, self._workers = self._workers, []
+        if not workers:
+            return {}
+        jobs = [asyncio.create_task(self._waited(w, chosen, p)) for w, p in zip(workers, plans, strict=True)]
+        try:
+            first = await jobs[0]
+            if first is None:
+                return {}
+            if len(first.runs) < len(chosen) or first.child.returncode:
+                return {_key(plans[0]): first}
+            others = await asyncio.gather(*jobs[1:])
+            found = dict(zip(map(_key, plans), [first, *others], strict=True))
+            # One that is missing is run when it is asked for.
+            return {key: runs for key, runs in found.items() if runs is not None}
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+            for worker in workers:
+                await worker.discard()
+
+    async def _waited(self, worker: WaitingPython, chosen: Sequence[int], plan: RunPlan) -> CaseRuns | None:
+        """What came back of a plan from a process that waited; `None` if that process failed, not the candidate."""
+        bench = self._bench
+        seconds = bench.limits.seconds if plan.seconds is None else min(bench.limits.seconds, plan.seconds)
+        request = {**self._request(chosen, worker.folder), **self._settings(seconds, [plan]), "each_kernel": None}
+        await asyncio.to_thread(self._filled, worker.folder, request, copied=True)
+        child = await worker.answer(replace(bench.limits, seconds=seconds + bench.start_seconds))
+        if not (child.ok or child.timed_out or child.out_of_memory):
+            return None
+        found = await asyncio.to_thread(self._read, worker.folder, child, chosen, [plan])
+        return found[_key(plan)]
+
+    def _settings(self, seconds: float, plans: Sequence[RunPlan]) -> dict[str, Any]:
+        kind = self._bench.sandbox.kind
+        return {
+            "seconds": seconds,
+            "alone": kind in ("bubblewrap", "unshare"),
+            "private_tmp": kind == "bubblewrap",
+            "plans": [self._plan(p) for p in plans],
+        }
 
     async def _process(
         self, chosen: Sequence[int], plans: Sequence[RunPlan], each_kernel: RunPlan | None
@@ -161,10 +241,7 @@ class ModuleRuns:
         with run_folder(bench.keep, "cudaperf-candidate-") as folder:
             request = {
                 **self._request(chosen, folder),
-                "seconds": seconds,
-                "alone": bench.sandbox.kind in ("bubblewrap", "unshare"),
-                "private_tmp": bench.sandbox.kind == "bubblewrap",
-                "plans": [self._plan(p) for p in plans],
+                **self._settings(seconds, plans),
                 "each_kernel": self._plan(each_kernel) if each_kernel else None,
             }
             await asyncio.to_thread(self._filled, folder, request)
@@ -180,16 +257,22 @@ class ModuleRuns:
             )
             return await asyncio.to_thread(self._read, folder, child, chosen, plans)
 
-    def _filled(self, folder: Path, request: dict[str, Any]) -> None:
+    def _filled(self, folder: Path, request: dict[str, Any], copied: bool = False) -> None:
         (folder / CANDIDATE_FILE).write_text(self._file.complete, encoding="utf-8")
         (folder / "inputs.bin").write_bytes(self._answers.inputs_raw)
         (folder / "state.bin").write_bytes(self._answers.state_raw)
         (folder / "request.json").write_text(json.dumps(request))
-        link_kernels(folder, self._kernels)
+        link_kernels(folder, self._kernels, copied=copied)
+        if copied:  # the process that waits may run as another user
+            for path in (folder, *folder.rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
 
     def _plan(self, plan: RunPlan) -> dict[str, Any]:
         order = emulator.environment(plan.order, plan.seed) if self._bench.on_emulator else {}
-        return {"fill": plan.fill, "order": plan.order, "suppress": plan.suppress, "environment": order}
+        # What runs on the device is looked at once: the profiler takes longer than the cases.
+        timeline = not self._bench.on_emulator and plan.fill == FIRST_POISON
+        told = {"fill": plan.fill, "order": plan.order, "suppress": plan.suppress}
+        return {**told, "environment": order, "timeline": timeline}
 
     def _request(self, chosen: Sequence[int], folder: Path) -> dict[str, Any]:
         answers, emulated = self._answers, self._bench.on_emulator
@@ -203,8 +286,7 @@ class ModuleRuns:
             cases.append({**case, "inputs": list(answers.inputs[index]), "values": values})
         return {
             "kernels": str(folder / "kernels"),
-            "device": "cuda:0",
-            "timeline": not emulated,
+            "device": self._bench.device,
             "runtime": str(emulator.runtime_library()) if emulated else None,
             "libraries": [str(p) for p in self._kernels.by_text.values()] if emulated else [],
             "init": json.loads(self._module.init),
@@ -226,6 +308,8 @@ class ModuleRuns:
                 lines = read_untrusted(folder / f"{number}.results.jsonl", most).splitlines()
                 reading = _Reading(self._file, self._module, self._answers, chosen, raw)
                 runs = reading.runs(lines)
+                if number == 0 and plans[0].fill == FIRST_POISON and not self.seconds:
+                    self.seconds = {**reading.clock, "process": child.seconds, "first run": float(end["seconds"])}
                 code = 0 if reading.stopped else int(end["returncode"])
                 one = ChildResult(
                     code,
@@ -254,6 +338,13 @@ def _alike(answers: Answers, first: int, second: int) -> bool:
     return (one.shapes, one.dtype, one.layout) == (other.shapes, other.dtype, other.layout)
 
 
+def _seconds(said: Any) -> dict[str, float]:
+    """Times that a stranger's process gives; for people only."""
+    parts = ("device", "import", "cases", "timeline")
+    found = {part: float(said[part]) for part in parts if part in said}
+    return {f"run's {part}": seconds for part, seconds in found.items() if math.isfinite(seconds)}
+
+
 def _value(text: str) -> Any:
     return json.loads(text) if text else None
 
@@ -271,6 +362,7 @@ class _Reading:
         self._first_line = file.cuda[0].line if file.cuda else 1
         self._added = inserted_lines(file.source)
         self.stopped = False
+        self.clock: dict[str, float] = {}
 
     def runs(self, lines: Sequence[bytes]) -> list[CaseRun]:
         """The cases that came back, in order."""
@@ -289,6 +381,8 @@ class _Reading:
                     seen = library_kernel([str(n) for n in result["names"]], self._module.mode)
                     if seen is not None and found[-1].problem is None:
                         found[-1] = replace(found[-1], problem=Problem(Status.CHEAT, seen))
+                elif stage == "clock":
+                    self.clock = _seconds(result["seconds"])
                 elif stage == "case" and len(found) < len(self._chosen):
                     found.append(self._case(result, problem))
             except (ValueError, KeyError, TypeError, AttributeError, IndexError):

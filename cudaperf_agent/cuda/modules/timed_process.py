@@ -73,12 +73,21 @@ class TimedModule:
     ) -> None:
         process = self._process
         assert process is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        self.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout, self._words):
             if pipe is not None:
                 pipe.close()
+
+    def kill(self) -> None:
+        """End it now; whoever waits for an answer is told so."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def renew(self) -> None:
+        """Let its time begin anew: what it waited for its turn does not count."""
+        self._until = time.monotonic() + self._deadline
 
     def answer(self) -> dict[str, Any]:
         """The next line of the process."""

@@ -2,8 +2,8 @@
 
 Every call has contents of its own where memory allows, and every timed output is checked. The time is the host's, from
 the call of ``forward`` to full synchronisation of the device, with the L2 flushed before. Baselines run in processes of
-their own, with torch's default settings, which are recorded. Not covered: contents are made in the candidate's process,
-before the call that it is timed on.
+their own, with torch's default settings, which are recorded; imports and compilation come before the turn at the
+device. Not covered: contents are made in the candidate's process, before the call that it is timed on.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import random
 import secrets
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from cudaperf_agent.codegen.modules.forms import ModuleFile
 from cudaperf_agent.cuda.clocks import CLOCKS, batch_agreement, call_agreement
 from cudaperf_agent.cuda.gpu import read_clocks
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
-from cudaperf_agent.cuda.modules.python_child import PythonCommand, python_command, run_python
+from cudaperf_agent.cuda.modules.python_child import PythonCommand, prepare_python, python_command, run_python
 from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels, run_folder
 from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
 from cudaperf_agent.cuda.statistics import speedup
@@ -43,6 +44,25 @@ from cudaperf_agent.tasks.modules.spec import ModuleSpec
 EAGER, COMPILED = "PyTorch eager", "torch.compile"
 _WHO = {EAGER: "eager", COMPILED: "compiled"}
 _FILL = 0x5A
+T = TypeVar("T")
+
+Turn = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TimingTurns:
+    """Who may use the device when.
+
+    Attributes:
+        ready: Held while a process starts and compiles, several at once: nothing is timed meanwhile.
+        timed: Held while calls are timed: nothing else is on the device meanwhile.
+    """
+
+    ready: Turn = nullcontext[None]
+    timed: Turn = nullcontext[None]
+
+
+ANY_TIME = TimingTurns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,52 +120,66 @@ class _Timed:
     flags: dict[str, Any] = field(default_factory=dict)
 
 
-async def make_baselines(task: Task, place: TimingPlace, config: ModuleConfig) -> Baselines:
+async def make_baselines(
+    task: Task, place: TimingPlace, config: ModuleConfig, turns: TimingTurns = ANY_TIME
+) -> Baselines:
     """Right outputs at the file's own size, and the baselines' times.
 
     Raises:
         BackendUnavailable: The module cannot be run at this size here.
     """
+    async with turns.ready():
+        known = await _at_own_size(task, place, config)
+    asked = {name: who for name, who in _WHO.items() if name != COMPILED or config.compiled}
+    for name in _WHO.keys() - asked.keys():
+        known.missing[name] = "it was not asked for"
+
+    async def timed(who: str) -> _Timed:
+        return await _timed(task, None, Kernels({}), who, known, place, config, turns)
+
+    found = dict(zip(asked, await asyncio.gather(*(timed(who) for who in asked.values())), strict=True))
+    for name, who in asked.items():
+        # Two at once need twice the memory.
+        one = found[name] if found[name].timing is not None or len(asked) == 1 else await timed(who)
+        if one.timing is None:
+            known.missing[name] = one.message
+        else:
+            known.timings[name] = replace(one.timing, kind="reference")
+            known.flags.update(one.flags)
+    return known
+
+
+async def _at_own_size(task: Task, place: TimingPlace, config: ModuleConfig) -> Baselines:
     module = task.module
     assert module is not None
     seed, dtype = secrets.randbelow(1 << 30), module.own_dtype
     folder = Path(tempfile.mkdtemp(prefix="cudaperf-expect-"))
     try:
-        sets = config.timed + config.warmups
-        # A first answer for one set tells how large the outputs are.
-        for wanted in (1, None):
-            request = {**_request(task, place, seed, dtype), "who": "expect", "sets": wanted or sets}
-            (folder / "module.py").write_text(task.source, encoding="utf-8")
-            (folder / "request.json").write_text(json.dumps(request))
-            limits = config.on_gpu
-            child = await run_python(
-                "timed", folder, sandbox=place.sandbox, limits=limits, python=config.python, env=place.env
-            )
-            raw = read_untrusted(folder / "response.json", limits.file_bytes)
-            if not child.ok or not raw:
-                said = child.stderr.decode("utf-8", "replace").strip().splitlines()
-                raise BackendUnavailable(f"the module does not run at its own size: {said[-1] if said else 'no word'}")
-            response = json.loads(raw)
-            size = (folder / "expected.bin").stat().st_size // max(1, wanted or sets)
-            sets = int(min(sets, max(config.fewest_contents, config.contents_bytes // max(1, size))))
+        request = {
+            **_request(task, place, seed, dtype),
+            "who": "expect",
+            "sets": config.timed + config.warmups,
+            "fewest": config.fewest_contents,
+            "bytes": config.contents_bytes,
+        }
+        (folder / "module.py").write_text(task.source, encoding="utf-8")
+        (folder / "request.json").write_text(json.dumps(request))
+        limits = config.on_gpu
+        child = await run_python(
+            "timed", folder, sandbox=place.sandbox, limits=limits, python=config.python, env=place.env
+        )
+        raw = read_untrusted(folder / "response.json", limits.file_bytes)
+        if not child.ok or not raw:
+            said = child.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise BackendUnavailable(f"the module does not run at its own size: {said[-1] if said else 'no word'}")
+        response = json.loads(raw)
         outputs = read_untrusted(folder / "expected.bin", limits.file_bytes)
         state_raw = read_untrusted(folder / "state.bin", limits.file_bytes)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     expected = await asyncio.to_thread(_expected, response["cases"], outputs)
     entries = tuple(response["cases"][0]["plain"])
-    known = Baselines(expected, entries, response["state"], state_raw, seed, {}, {}, {})
-    for name, who in _WHO.items():
-        if name == COMPILED and not config.compiled:
-            known.missing[name] = "it was not asked for"
-            continue
-        timed = await asyncio.to_thread(_timed, task, None, Kernels({}), who, known, place, config)
-        if timed.timing is None:
-            known.missing[name] = timed.message
-        else:
-            known.timings[name] = replace(timed.timing, kind="reference")
-            known.flags.update(timed.flags)
-    return known
+    return Baselines(expected, entries, response["state"], state_raw, seed, {}, {}, {})
 
 
 async def measured_module(
@@ -156,9 +190,10 @@ async def measured_module(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
+    turns: TimingTurns = ANY_TIME,
 ) -> Verdict:
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
-    timed = await asyncio.to_thread(_timed, task, file, kernels, "candidate", known, place, config)
+    timed = await _timed(task, file, kernels, "candidate", known, place, config, turns)
     clocks = {**(read_clocks() if place.device != "cpu" else {}), **timed.clocks}
     if timed.timing is None:
         return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
@@ -214,7 +249,7 @@ def _expected(cases: Sequence[dict[str, Any]], raw: bytes) -> tuple[Expected, ..
     return tuple(found)
 
 
-def _timed(
+async def _timed(
     task: Task,
     file: ModuleFile | None,
     kernels: Kernels,
@@ -222,11 +257,13 @@ def _timed(
     known: Baselines,
     place: TimingPlace,
     config: ModuleConfig,
+    turns: TimingTurns,
 ) -> _Timed:
-    """Time one side in a fresh process. Blocking."""
+    """Time one side in a fresh process."""
     module = task.module
     assert module is not None
-    with run_folder(place.keep if who == "candidate" else None, "cudaperf-timed-") as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(run_folder(place.keep if who == "candidate" else None, "cudaperf-timed-"))
         request: dict[str, Any] = {**_request(task, place, known.seed, module.own_dtype), "who": who}
         (folder / "state.bin").write_bytes(known.state_raw)
         if file is not None:
@@ -245,25 +282,66 @@ def _timed(
         else:
             (folder / "module.py").write_text(task.source, encoding="utf-8")
         (folder / "request.json").write_text(json.dumps({**request, "state": known.state}))
+        await prepare_python(config.python)
         command: PythonCommand = python_command(
             "timed", folder, sandbox=place.sandbox, python=config.python, readable=list(kernels.by_text.values())
         )
         env = {**command.env, **place.env}
+        order = _order(len(known.expected), config.warmups + config.timed)
         try:
-            with TimedModule(command.argv, folder, env, config.on_gpu.seconds) as process:
-                return _calls(process, folder, module, who, known, config)
+            async with turns.ready():
+                process = stack.enter_context(TimedModule(command.argv, folder, env, config.on_gpu.seconds))
+                ready = await _threaded(process, lambda: _ready(process, order[0] if file is None else None))
+            async with turns.timed():
+                process.renew()
+                return await _threaded(
+                    process, lambda: _calls(process, ready, folder, module, who, known, config, order)
+                )
         except TimedEnded as error:
             status = Status.TIMEOUT if error.timed_out else Status.CRASH
             return _Timed(None, status, f"while timed: {error.message}")
 
 
-def _calls(
-    process: TimedModule, folder: Path, module: ModuleSpec, who: str, known: Baselines, config: ModuleConfig
-) -> _Timed:
+async def _threaded(process: TimedModule, work: Callable[[], T]) -> T:
+    """Blocking work on a process in a thread, which has ended when this returns, however it does."""
+    job = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(job)
+    except asyncio.CancelledError:
+        process.kill()
+        await asyncio.wait([job])
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a process said before its turn: settings of torch, and how long its first call took, if it made one."""
+
+    flags: dict[str, Any]
+    first: float | None
+
+
+def _ready(process: TimedModule, content: int | None) -> _Ready:
+    """Wait until all is imported; with `content`, make a first call, in which a baseline may compile for long."""
     flags = dict(process.answer().get("flags", {}))
+    if content is None:
+        return _Ready(flags, None)
+    process.ask(f"make {content}")
+    return _Ready(flags, float(process.ask("go")["seconds"]))
+
+
+def _calls(
+    process: TimedModule,
+    ready: _Ready,
+    folder: Path,
+    module: ModuleSpec,
+    who: str,
+    known: Baselines,
+    config: ModuleConfig,
+    order: Sequence[int],
+) -> _Timed:
     exchanges = [process.clocked("exchange")[1] for _ in range(config.exchanges)]
     sets = len(known.expected)
-    order = _order(sets, config.warmups + config.timed)
     inside: list[float] = []
     outside: list[float] = []
     null_calls: list[float] = []
@@ -298,8 +376,9 @@ def _calls(
         return _Timed(None, Status.CHEAT, f"other host threads computed for {others:.6f} s meanwhile", clocks)
     used = -(-len(order) // sets)
     note = f"{sets} contents, each " + ("once" if used == 1 else f"up to {used} times")
-    timing = Timing("device", shapes, tuple(inside[config.warmups :]), inside[0], note)
-    return _Timed(timing, Status.CORRECT, "", clocks, flags)
+    cold = inside[0] if ready.first is None else ready.first
+    timing = Timing("device", shapes, tuple(inside[config.warmups :]), cold, note)
+    return _Timed(timing, Status.CORRECT, "", clocks, ready.flags)
 
 
 def _order(sets: int, calls: int) -> list[int]:

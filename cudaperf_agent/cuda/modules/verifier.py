@@ -10,8 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cudaperf_agent.cuda.emulated import RunPlan
 from cudaperf_agent.cuda.judge import CaseRuns
@@ -20,7 +22,8 @@ from cudaperf_agent.cuda.modules.building import BuiltModule, build_module
 from cudaperf_agent.cuda.modules.config import MODULES, ModuleConfig
 from cudaperf_agent.cuda.modules.reference import Answers, Reference
 from cudaperf_agent.cuda.modules.runs import EXTENSIONS, Bench, ModuleRuns
-from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, make_baselines, measured_module
+from cudaperf_agent.cuda.modules.timing import Baselines, TimingPlace, TimingTurns, make_baselines, measured_module
+from cudaperf_agent.cuda.modules.waiting import WaitingPythons
 from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.trials import SECOND_POISON, Suite, try_candidate
@@ -57,6 +60,8 @@ class ModuleVerifier:
         self._builds: Once[BuiltModule | Verdict] = Once(place.config.remembered, _lasting)
         self._suites: Once[ModuleSuite] = Once(place.config.remembered_tasks)
         self._folders: dict[str, Path] = {}
+        self._at_folders: dict[Path, asyncio.Lock] = {}
+        self.waiting = None if place.gpu is None else _waiting(place, config)
         self._baselines: Once[Baselines] = Once(_TASKS_AT_HAND)
 
     async def compile(self, task: Task, source: str) -> Verdict:
@@ -68,6 +73,8 @@ class ModuleVerifier:
     async def test(self, task: Task, source: str, hidden: bool) -> Verdict:
         """Run the visible, or the hidden, cases."""
         assert task.module is not None
+        if self.waiting is not None:
+            self.waiting.fill()  # they start while nvcc compiles
         built = await self._build(source)
         if isinstance(built, Verdict):
             return built
@@ -90,7 +97,7 @@ class ModuleVerifier:
             diagnostics=known.diagnostics,
             profile={**known.profile, **verdict.profile, "cases": {**cases, "mode": task.module.mode}},
             versions={"torch": task.module.torch},
-            seconds={**known.seconds, "test": clock() - started},
+            seconds={**verdict.seconds, **known.seconds, "test": clock() - started},
         )
 
     async def measure(self, task: Task, source: str, verdict: Verdict) -> Verdict:
@@ -103,15 +110,19 @@ class ModuleVerifier:
         gpu = self._place.gpu
         where = TimingPlace(
             self._place.sandbox.for_gpu(),
+            self._config.device,
             l2_bytes=gpu.l2_bytes,
             bandwidth=gpu.datasheet_bandwidth,
             env=self._gpu_environment(built),
             keep=self._kept(built),
         )
-        async with self._place.alone():
-            known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config))
-            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config)
-        return replace(found, seconds={**verdict.seconds, "time": clock() - started})
+        turns = TimingTurns(lambda: self._place.staging, self._place.alone)
+        known = await self._baselines.get(task.digest, lambda: make_baselines(task, where, self._config, turns))
+        made = clock()
+        async with self._at_folder(built):
+            found = await measured_module(task, built.file, built.real, verdict, known, where, self._config, turns)
+        seconds = {**verdict.seconds, "baselines": made - started, "time": clock() - started}
+        return replace(found, seconds=seconds)
 
     async def suite_digest(self, task: Task, hidden: bool) -> str:
         """SHA-256 (hex) of the inputs of the cases."""
@@ -119,6 +130,8 @@ class ModuleVerifier:
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
+        if self.waiting is not None:
+            await self.waiting.aclose()
         await self._builds.aclose()
         await self._suites.aclose()
         await self._baselines.aclose()
@@ -134,6 +147,11 @@ class ModuleVerifier:
         if digest not in self._folders:
             self._folders[digest] = Path(tempfile.mkdtemp(prefix="cudaperf-inline-"))
         return self._folders[digest]
+
+    def _at_folder(self, built: BuiltModule) -> AbstractAsyncContextManager[Any]:
+        """One process at a time works in a folder that stays. Waited for before any turn at the machine is taken."""
+        kept = self._kept(built)
+        return nullcontext() if kept is None else self._at_folders.setdefault(kept, asyncio.Lock())
 
     def _gpu_environment(self, built: BuiltModule) -> dict[str, str]:
         kept = self._kept(built)
@@ -157,7 +175,8 @@ class ModuleVerifier:
 
     async def _on_gpu(self, task: Task, built: BuiltModule, hidden: bool) -> Verdict:
         suite = await self._suite(task, hidden, emulated=False)
-        return await self._tried(task, built, suite, suppress=False, on_emulator=False)
+        async with self._at_folder(built):
+            return await self._tried(task, built, suite, suppress=False, on_emulator=False)
 
     async def _tried(
         self, task: Task, built: BuiltModule, suite: ModuleSuite, *, suppress: bool, on_emulator: bool
@@ -170,9 +189,11 @@ class ModuleVerifier:
             place.sandbox if on_emulator else place.sandbox.for_gpu(),
             config.emulated if on_emulator else config.on_gpu,
             config.python,
-            config.start_seconds,
-            {} if on_emulator else self._gpu_environment(built),
-            None if on_emulator else self._kept(built),
+            device=config.device,
+            waiting=None if on_emulator else self.waiting,
+            start_seconds=config.start_seconds,
+            env={} if on_emulator else self._gpu_environment(built),
+            keep=None if on_emulator else self._kept(built),
         )
         kernels = built.emulated if on_emulator else built.real
         again = RunPlan(SECOND_POISON, "reverse")
@@ -180,21 +201,27 @@ class ModuleVerifier:
         runs = ModuleRuns(built.file, kernels, task.module, suite.answers, bench, [again], without)
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
+            # Before the turn: what starts for it needs one of its own.
+            await runs.reserve()
             async with place.running:
                 return await runs.run([positions[case.name] for case in cases], plan)
 
         async def expect(cases: Sequence[Case]) -> Sequence[Expected]:
             return [suite.answers.expected[positions[case.name]] for case in cases]
 
-        return await try_candidate(
-            task,
-            suite.suite,
-            run,
-            expect,
-            repeat_seconds=place.config.repeat_seconds,
-            suppress=suppress,
-            counted=on_emulator,
-        )
+        try:
+            verdict = await try_candidate(
+                task,
+                suite.suite,
+                run,
+                expect,
+                repeat_seconds=place.config.repeat_seconds,
+                suppress=suppress,
+                counted=on_emulator,
+            )
+        finally:
+            await runs.aclose()
+        return replace(verdict, seconds={**verdict.seconds, **runs.seconds})
 
     async def _suite(self, task: Task, hidden: bool, *, emulated: bool) -> ModuleSuite:
         key = f"{task.digest} {hidden} {emulated}"
@@ -219,6 +246,18 @@ class ModuleVerifier:
         tried = sum(not case.probe for case in answers.cases)  # the probes come last
         suite = Suite(readable[:tried], answers.expected[:tried], digest, readable[tried:])
         return ModuleSuite(answers, suite)
+
+
+def _waiting(place: Workplace, config: ModuleConfig) -> WaitingPythons:
+    return WaitingPythons(
+        place.sandbox.for_gpu(),
+        gpu_candidate_environment(place),
+        config.on_gpu,
+        place.starting,
+        config.device,
+        python=config.python,
+        config=config.waiting,
+    )
 
 
 def gpu_candidate_environment(place: Workplace) -> dict[str, str]:

@@ -41,7 +41,9 @@ class Run:
         self.states = Reader(folder / "state.bin")
         self.models: dict[str, torch.nn.Module] = {}
         self.previous: list[Any] = []
+        self.clock = {"began": time.monotonic()}
         self.device = self._device()
+        self._lap("device")
 
     def _device(self) -> Device:
         os.environ["CUDAPERF_KERNELS"] = str(self.request["kernels"])
@@ -61,6 +63,10 @@ class Run:
         self.results.write(json.dumps(result) + "\n")
         self.results.flush()
 
+    def _lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.clock |= {name: now - self.clock["began"], "began": now}
+
     def all(self) -> None:
         """Import, build and call."""
         log: dict[str, int] = {}
@@ -70,6 +76,7 @@ class Run:
         except Exception as error:  # the candidate's own code runs here
             self.say(stage="import", **_blamed(error))
             return
+        self._lap("import")
         for index, case in enumerate(self.request["cases"]):
             try:
                 if case["dtype"] not in self.models:
@@ -79,18 +86,19 @@ class Run:
                 self.say(stage="build", case=index, **_blamed(error))
                 return
             self._called(index, case)
+        self._lap("cases")
         if self.request["timeline"] and self.request["cases"]:
             self._traced(self.request["cases"][-1])
+            self._lap("timeline")
+        self.say(stage="clock", seconds=self.clock)
 
     def _traced(self, case: dict[str, Any]) -> None:
         """Names of what ran on the device in one more call, as the profiler saw it; none if it could not look."""
         arguments = self._arguments({**case, "over_previous": False})
-        names: list[str] = []
         try:
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile, torch.no_grad():
-                self.models[case["dtype"]](*arguments)
-                self.device.finish()
-            names = sorted({e.name for e in profile.events() if e.device_type == torch.autograd.DeviceType.CUDA})
+            assert isinstance(self.device, RealDevice)
+            with torch.no_grad():
+                names = self.device.activities(lambda: self.models[case["dtype"]](*arguments))
         except Exception as error:
             self.say(stage="timeline", names=[], error=f"{type(error).__name__}: {error}"[:400])
             return

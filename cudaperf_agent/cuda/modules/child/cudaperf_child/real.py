@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.autograd.profiler import profile
 
 from .modes import OperatorMode
 
@@ -71,6 +72,17 @@ class RealDevice:
         """Wait for the device, whatever stream the work is on; raises what a kernel did wrong."""
         if self._real:
             torch.cuda.synchronize()
+
+    def activities(self, work: Callable[[], object]) -> list[str]:
+        """Names of what ran on the device during `work`, as the profiler saw it.
+
+        Not by ``torch.profiler``: to start that imports the whole of Inductor, which takes seconds.
+        """
+        with profile(use_cpu=not self._real, use_device="cuda" if self._real else None, use_kineto=True) as seen:
+            work()
+            self.finish()
+        events = seen.function_events or []
+        return sorted({e.name for e in events if e.device_type == torch.autograd.DeviceType.CUDA})
 
     def report(self) -> str:
         """No checker watches."""

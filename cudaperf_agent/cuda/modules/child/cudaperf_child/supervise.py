@@ -14,10 +14,11 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
+from .ahead import Ahead
 from .candidate import Run  # all that every run needs is imported before the first fork
 from .wire import read_json, write_json
 
@@ -33,10 +34,12 @@ class Supervisor:
 
     Args:
         folder: The only folder that can be written to.
+        ahead: A process that waits for the first plan already.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ahead: Ahead | None = None) -> None:
         self._folder = folder
+        self._ahead = ahead
         self._request = read_json(folder / "request.json")
         self._kept: list[dict[str, bytes]] = []
         self._ends: list[dict[str, Any]] = []
@@ -64,25 +67,28 @@ class Supervisor:
         write_json(self._folder / "ended.json", ended)
 
     def _one(self, plan: dict[str, Any]) -> None:
-        work = self._folder / "work"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
+        folder = self._folder / "work"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         for name in _GIVEN:
-            os.symlink(self._folder / name, work / name)
-        write_json(work / "request.json", {**self._request, **plan})
+            os.symlink(self._folder / name, folder / name)
+        write_json(folder / "request.json", {**self._request, **plan})
         started = time.monotonic()
-        child = os.fork()
-        if child == 0:
-            self._work(work, plan)
+        if self._ahead is not None:
+            child, self._ahead = self._ahead.go(folder, plan), None
+        else:
+            child = os.fork()
+            if child == 0:
+                work(folder, plan)
         status, timed_out = self._waited(child, started)
         if self._request["alone"]:
             self._sweep()
-        said = _read(work / "stderr", _SAID).decode("utf-8", "replace")
+        said = _read(folder / "stderr", _SAID).decode("utf-8", "replace")
         code = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - started
         self._ends.append({"returncode": code, "timed_out": timed_out, "stderr": said, "seconds": seconds})
-        self._kept.append({name: _read(work / name) for name in _RESULTS})
-        shutil.rmtree(work, ignore_errors=True)
+        self._kept.append({name: _read(folder / name) for name in _RESULTS})
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _waited(self, child: int, started: float) -> tuple[int, bool]:
         timed_out = False
@@ -94,26 +100,6 @@ class Supervisor:
                 timed_out = True
                 os.kill(child, signal.SIGKILL)
             time.sleep(_POLL_SECONDS)
-
-    def _work(self, work: Path, plan: dict[str, Any]) -> None:
-        """In the forked process; does not return."""
-        code = 1
-        try:
-            os.environ |= plan["environment"] | {"HOME": str(work), "TMPDIR": str(work)}
-            os.environ.pop("CUDAPERF_EMULATOR_SUPPRESS", None)
-            if plan.get("suppress"):
-                os.environ["CUDAPERF_EMULATOR_SUPPRESS"] = plan["suppress"]
-            os.chdir(work)
-            heard = os.open(work / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(heard, 1)
-            os.dup2(heard, 2)
-            Run(work).all()
-            code = 0
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - the parent reads it
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
 
     def _sweep(self) -> None:
         """Whatever a run left running; in a process namespace of our own nobody else is met."""
@@ -162,6 +148,27 @@ class Supervisor:
                 if isinstance(said, dict):
                     found.append(said)
         return found
+
+
+def work(folder: Path, plan: dict[str, Any]) -> NoReturn:
+    """Run a plan in this process, which is the run's own."""
+    code = 1
+    try:
+        os.environ |= plan["environment"] | {"HOME": str(folder), "TMPDIR": str(folder)}
+        os.environ.pop("CUDAPERF_EMULATOR_SUPPRESS", None)
+        if plan.get("suppress"):
+            os.environ["CUDAPERF_EMULATOR_SUPPRESS"] = plan["suppress"]
+        os.chdir(folder)
+        heard = os.open(folder / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(heard, 1)
+        os.dup2(heard, 2)
+        Run(folder).all()
+        code = 0
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - the parent reads it
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _read(path: Path, last: int | None = None) -> bytes:

@@ -143,8 +143,10 @@ def answer(folder: Path) -> None:
     wide = _on(module.new().double(), {n: widened_inputs(t) for n, t in kept.items()}, device)
     source = generator(request["seed"], "timed", "moved")
     shifted = _on(module.new().double(), {n: widened_inputs(t, source, NAMES[dtype]) for n, t in kept.items()}, device)
-    cases = []
-    for number in range(request["sets"]):
+    cases: list[dict[str, Any]] = []
+    sets = request["sets"]
+    while len(cases) < sets:
+        number = len(cases)
         case = {"name": f"timed {number}", "dtype": dtype, "shapes": request["shapes"], "contents": "normal"}
         arguments = inputs_of(case, specs, request["seed"])
         builds = {
@@ -162,6 +164,9 @@ def answer(folder: Path) -> None:
                 if leaves is not None
             }
         )
+        if number == 0:
+            # The first tells how large the outputs of all will be.
+            sets = min(sets, max(request["fewest"], request["bytes"] // max(1, outputs.size)))
     states.flush()
     outputs.flush()
     write_json(folder / "response.json", {"state": {dtype: entries}, "cases": cases})

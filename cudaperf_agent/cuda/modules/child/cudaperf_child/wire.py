@@ -54,6 +54,11 @@ class Writer:
         self._file: BinaryIO = path.open("wb")
         self._at = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._at
+
     def put(self, tensor: torch.Tensor) -> dict[str, Any]:
         """Write a tensor; returns its entry."""
         return self.put_raw(raw_bytes(tensor), SHORT[tensor.dtype], list(tensor.shape))
