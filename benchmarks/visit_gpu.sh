@@ -110,7 +110,7 @@ timing() { # SECONDS
   local reporter=$!
   # shellcheck disable=SC2086
   timeout --signal=TERM --kill-after=10 "$(($1 - 15))" "$python" -m cudaperf_agent.cli.main eval time $names \
-    --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}"
+    --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}" --c-seconds 0.1 --tasks-at-once 8
   kill "$reporter" 2>/dev/null
   for name in $names; do report "$name" time; done
 }
