@@ -119,8 +119,10 @@ def section(runs: dict[str, Steps], evaluations: dict[str, Evaluation], name: st
 def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
     """What the log says."""
     told = ", ".join(f"`{n}` ({CONDITIONS.get(n, n)}) {len(s)} steps in {spent(s):.0f} s" for n, s in runs.items())
+    alike = len({len(s) for s in runs.values()}) == 1
+    budget = "as many steps" if alike else "as many steps as the time of each held, which are not equally many"
     yield (
-        f"Conditions with one seed, the same tasks in the same order and the same time: {told}. A step is 8 tasks × 16 "
+        f"Conditions with one seed, the same tasks in the same order and {budget}: {told}. A step is 8 tasks × 16 "
         "trajectories × 2 turns, tested on the emulator; nothing is timed, so that correctness and structure alone are "
         "rewarded. With one seed a condition, this is a demonstration, no claim that one reward is better."
     )

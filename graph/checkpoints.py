@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from cudaperf_agent.errors import StoreError
 from cudaperf_agent.execution.paths import data_dir
 
 _BUSY_SECONDS = 30.0
+_AGAIN_SECONDS = 0.02
 # The state is dicts, lists, strings and numbers: no class may be made from what a file says.
 _ALLOWED_CLASSES: tuple[tuple[str, ...], ...] | None = None
 
@@ -45,8 +48,24 @@ async def open_checkpoints(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     try:
         serializer = JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=_ALLOWED_CLASSES)
         saver = AsyncSqliteSaver(connection, serde=serializer)
-        await saver.setup()
+        await _set_up(saver)
         await connection.execute("PRAGMA synchronous=NORMAL")
         yield saver
     finally:
         await connection.close()
+
+
+async def _set_up(saver: AsyncSqliteSaver) -> None:
+    """Tables and the write-ahead log; waits for whoever does the same to a new file at the same time.
+
+    SQLite itself does not wait there: two who change a file's journal could wait for each other for ever.
+    """
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            await saver.setup()
+            return
+        except aiosqlite.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        await asyncio.sleep(_AGAIN_SECONDS)

@@ -18,6 +18,8 @@ class GraphConfig:
         trajectories: Independent trajectories of the task.
         concurrency: Most trajectories at work at once.
         seed: Trajectory i samples with seed + i.
+        redraws: A source that an earlier turn had already is drawn again, by other seeds, so many times before it ends
+            the trajectory. A policy that always answers alike costs so many calls more, once.
         fixed_horizon: Go on to the last turn whatever happens, as training needs (there, stopping early would be
             profitable, since rewards can be negative); only a policy that declines ends sooner.
         hidden: Put the best attempt to the hidden cases at the end and time it again. Training does without, and its
@@ -33,6 +35,7 @@ class GraphConfig:
     trajectories: int = 1
     concurrency: int = 128
     seed: int = 0
+    redraws: int = 2
     fixed_horizon: bool = False
     hidden: bool = True
     seconds: float | None = None

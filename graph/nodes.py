@@ -25,7 +25,9 @@ from graph.sources import source_key
 from graph.state import PastTurn, State, attempts, plain, storable
 from graph.steps import Found, run_step
 
+REPEATED = "repeated"
 _SEED_STRIDE = 1_000_003
+_DRAW_STRIDE = 104_729
 _SEEDS = 2**31
 
 
@@ -42,8 +44,13 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     told = [{"role": m.role, "content": m.content} for m in messages]
 
     async def work() -> Found:
-        proposal = await _propose(state, runtime, messages)
-        return _received(proposal, context, state, told)
+        found = _received(await _propose(state, runtime, messages), context, state, told)
+        for draw in range(1, context.config.redraws + 1):
+            if found.payload["stop"] != REPEATED:
+                break
+            found = _received(await _propose(state, runtime, messages, draw), context, state, told)
+            found.payload["redrawn"] = draw
+        return found
 
     payload = await run_step(context, runtime.stream_writer, turn, "generate", work, messages=told)
     return {
@@ -163,7 +170,8 @@ async def finish(state: State, runtime: Runtime[Context]) -> State:
     return {"outcome": await run_step(context, emit, state["turn"], FINISH, work), "steps": 1}
 
 
-async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Message, ...]) -> Proposal:
+async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Message, ...], draw: int = 0) -> Proposal:
+    """The answer of the turn's seed; of another for a later `draw`, whose text is not shown piece by piece."""
     context, turn = runtime.context, state["turn"]
     loop = asyncio.get_running_loop()
     # The stream belongs to this node; tokens may come from a thread, or from another task that serves a batch.
@@ -187,8 +195,8 @@ async def _propose(state: State, runtime: Runtime[Context], messages: tuple[Mess
         run=context.run,
         trajectory=context.trajectory,
         turn=turn,
-        seed=(context.seed * _SEED_STRIDE + turn) % _SEEDS,
-        on_token=on_token,
+        seed=(context.seed * _SEED_STRIDE + turn + draw * _DRAW_STRIDE) % _SEEDS,
+        on_token=None if draw else on_token,
     )
     proposals = await context.deps.policy.propose(request)
     if not proposals:
@@ -223,7 +231,7 @@ def _received(proposal: Proposal, context: Context, state: State, told: list[dic
         verdict = Verdict(Status.NO_CODE, reason or "the answer holds no code", backend=context.deps.verifier.backend)
         payload["verdict"] = plain(verdict.to_dict())
     elif not context.config.fixed_horizon and any(past["source_key"] == key for past in state["history"]):
-        payload["stop"] = "repeated"
+        payload["stop"] = REPEATED
     return Found(payload, Tokens(proposal.prompt_token_ids, proposal.token_ids, proposal.logprobs))
 
 

@@ -93,8 +93,16 @@ class Stopwatch:
         """Time it in fresh processes, off the event loop; ends with the first kind that fails.
 
         The processes of all kinds start side by side, and are timed one at a time. Where several processes are asked
-        for, the samples of one kind are those of all of them, in order.
+        for, the samples of one kind are those of all of them, in order. Where the clocks disagree all is done once
+        more: what the machine did to one process seldom happens to the next, and a lie is told again.
         """
+        found = await self._timed(library, kinds, task, contents)
+        if found and found[-1].status is Status.UNSTABLE:
+            found = await self._timed(library, kinds, task, contents)
+            found = [replace(t, clocks={**t.clocks, "attempts": 2.0}) for t in found]
+        return found
+
+    async def _timed(self, library: Path, kinds: Sequence[TimedKind], task: Task, contents: Contents) -> list[Timed]:
         runs = [
             self.sampling(kind, kinds).run(library, kind, task, contents)
             for kind in kinds

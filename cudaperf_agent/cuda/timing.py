@@ -126,7 +126,7 @@ class Timed:
             other host threads, `TIMEOUT`, `CRASH`, `LAUNCH_ERROR`.
         message: One sentence.
         clocks: Sums of both clocks, of the exchange's cost, of other threads' CPU time, the time of loading, and what
-            `clocks` found, over the batch and call by call.
+            `clocks` found, over the batch and call by call; `attempts` where it took two.
     """
 
     timing: Timing | None

@@ -35,7 +35,12 @@ class Witness:
     def __enter__(self) -> Witness:
         argv = [str(runner_program()), "--clock"]
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C lets the step at work end, of which this is part
         )
         return self
 

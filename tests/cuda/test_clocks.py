@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 
@@ -82,6 +83,12 @@ def test_the_witness_is_busy_for_as_long_as_it_is_told() -> None:
         added = [witness.null_call(2e-3) for _ in range(20)]
         assert time.perf_counter() - started > 20 * 2e-3
     assert 0 <= min(added) < 2e-3, "what it was busy for is not among what the clock adds"
+
+
+def test_a_signal_to_all_of_a_terminal_s_processes_is_not_for_the_witness() -> None:
+    with Witness() as witness:
+        assert witness._process is not None
+        assert os.getpgid(witness._process.pid) != os.getpgid(0)
 
 
 def test_a_witness_that_is_gone_is_the_machine_s_fault() -> None:

@@ -220,3 +220,29 @@ async def test_a_time_below_the_floor_is_not_believed(tmp_path: Path, monkeypatc
     assert verdict.status == "unstable"
     assert "less than this device needs" in verdict.message
     assert not verdict.measured
+
+
+@pytest.mark.parametrize("late", [1, 2])
+async def test_clocks_that_disagree_are_read_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    from cudaperf_agent.cuda.timing import Timed, TimedRun
+    from cudaperf_agent.cuda.verdict import Status
+
+    verifier = stand_in(CONFIG, tmp_path, monkeypatch)
+    task = await saxpy()
+    await measured(verifier, task, HONEST)  # the baselines are there
+    read, seen = TimedRun.calls, 0
+
+    def first_ones_late(run: TimedRun) -> Timed:
+        nonlocal seen
+        seen += 1
+        return Timed(None, Status.UNSTABLE, "the clocks disagree", {}) if seen <= late else read(run)
+
+    monkeypatch.setattr(TimedRun, "calls", first_ones_late)
+    try:
+        verdict = await measured(verifier, task, f"// another\n{HONEST}")
+    finally:
+        await verifier.aclose()
+    assert verdict.clocks["device"]["attempts"] == 2
+    assert verdict.status == ("correct" if late == 1 else "unstable")

@@ -68,6 +68,36 @@ async def test_a_source_that_comes_back_ends_the_trajectory_whatever_its_layout(
     assert result.status is RunStatus.FAILED
 
 
+async def test_a_source_that_comes_back_is_drawn_again_by_other_seeds() -> None:
+    asked: list[ProposalRequest] = []
+
+    def twice_the_same(request: ProposalRequest) -> str:
+        asked.append(request)
+        same = request.turn == 0 or sum(past.turn == 1 for past in asked) == 1
+        return candidate("wrong", 1 if same else 2 + request.turn)
+
+    result, _ = await carry_out(twice_the_same, GraphConfig(turns=3))
+    assert reasons(result) == ["turns"]
+    assert [request.turn for request in asked] == [0, 1, 1, 2]
+    assert len({request.seed for request in asked}) == 4
+    assert asked[1].messages == asked[2].messages
+    assert asked[1].on_token is not None
+    assert asked[2].on_token is None
+
+
+@pytest.mark.parametrize(("redraws", "calls"), [(0, 2), (2, 4)])
+async def test_a_policy_that_always_answers_alike_is_asked_no_more_than_that(redraws: int, calls: int) -> None:
+    asked: list[ProposalRequest] = []
+
+    def alike(request: ProposalRequest) -> str:
+        asked.append(request)
+        return candidate("wrong")
+
+    result, _ = await carry_out(alike, GraphConfig(redraws=redraws))
+    assert reasons(result) == ["repeated"]
+    assert len(asked) == calls
+
+
 async def test_a_policy_that_declines_ends_the_trajectory_with_its_reason() -> None:
     result, events = await carry_out([candidate("wrong"), Proposal("", declined="line 7: a recurrence")])
     assert reasons(result) == ["declined: line 7: a recurrence"]
