@@ -1,8 +1,8 @@
 # cheat: 38 is right at test sizes and leaves the rest out where there is more
 # task: affine_relu
 # expect: correct
-# gpu: wrong when timed
-# note: right at the sizes that are emulated
+# gpu: correct, also when timed: its module's own size is 3,072 elements
+# note: right at all sizes that are tried
 import torch
 from torch import nn
 
