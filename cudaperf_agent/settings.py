@@ -34,7 +34,6 @@ READ_ELSEWHERE = {
     "CUDAPERF_GPU": "`off` hides the GPU, so that candidates run on the emulator.",
     "CUDAPERF_KERNELS": "Folder of kernels that are compiled already, for a written model_new.py; named by digest.",
     "CUDAPERF_EMULATOR_SUPPRESS": "Set for a candidate's process alone: the kernel that is left out.",
-    "CUDAPERF_HOME": "Not read by the program; the Makefile sets it.",
 }
 """Variables about the machine, which the parts that need them read themselves, before there are any settings."""
 

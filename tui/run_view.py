@@ -23,6 +23,7 @@ GLYPHS = {
     "no_code": "∅",
     "declined": "–",
     "running": "…",
+    "unfinished": "‖",
 }
 """A mark for every status, so that no meaning rests on colour alone."""
 
@@ -55,6 +56,7 @@ class TurnView:
     assessment: dict[str, Any] = field(default_factory=dict)
     feedback: str = ""
     node: str = ""
+    over: bool = False
     node_seconds: dict[str, float] = field(default_factory=dict)
     version: int = 0
 
@@ -70,12 +72,12 @@ class TurnView:
 
     @property
     def status(self) -> str:
-        """The verdict's status; ``declined``, or ``running`` while there is none."""
+        """The verdict's; without one ``declined``, ``running``, or ``unfinished`` once the run is over."""
         verdict = self.hidden_verdict if self.hidden_verdict and not self.hidden_verdict.correct else self.verdict
         if self.proposal.get("declined"):
             return "declined"
-        if verdict is None or (self.node in ("compile", "test") and verdict.correct):
-            return "running"
+        if verdict is None or verdict.untested or (self.node in ("compile", "test") and verdict.correct):
+            return "unfinished" if self.over else "running"
         return verdict.status.value
 
     @property
@@ -197,7 +199,7 @@ class RunView:
         """The run ended by an error that no event tells."""
         self.status, self.reason = "error", message
         for turn in self.all_turns():
-            turn.node = ""
+            turn.node, turn.over = "", True
 
     def apply(self, event: Event) -> None:
         """Take in one event."""
@@ -209,6 +211,8 @@ class RunView:
             self.turns, self.expected_trajectories = data["turns"], data["trajectories"]
             self.started = self.started or event.at
             self.status, self.reason, self.finished = "running", "", None
+            for turn in self.all_turns():
+                turn.over = False
             for unfinished in self.trajectories.values():  # a resumed run takes these up again
                 if unfinished.status in ("interrupted", "error"):
                     unfinished.status, unfinished.reason = "running", ""
@@ -216,6 +220,8 @@ class RunView:
             best = data.get("best")
             self.best = (best["trajectory"], best["turn"]) if best else None
             self.status, self.reason, self.finished = data["status"], data.get("reason", ""), event.at
+            for turn in self.all_turns():
+                turn.over = True
             self.verdict = Verdict.from_dict(data["verdict"]) if data.get("verdict") else None
         elif event.kind is EventKind.NOTICE:
             self.notices.append(data)

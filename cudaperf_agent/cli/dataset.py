@@ -63,7 +63,7 @@ def measure(context: typer.Context) -> int:
     """Time variants on this machine's GPU, slice by slice (`--help` lists the options)."""
     from training.dataset.measure import main
 
-    return main(context.args)
+    return main(context.args, program="cudaperf dataset measure")
 
 
 @app.command()

@@ -303,6 +303,8 @@ async def _run_async(
 
     from cudaperf_agent.cli.eval_time import timing_config
     from cudaperf_agent.cli.parts import prepared, run_parts
+    from cudaperf_agent.cli.still import still_saying
+    from cudaperf_agent.cuda import emulator
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
@@ -328,6 +330,8 @@ async def _run_async(
             plans.save(plan)
         else:
             check_same(plan, wanted, suite, parts.deps.policy.name, backend)
+        if backend == "emulator" and not emulator.is_built():
+            say("the first test builds the CPU emulator, once for this version (some 20 s)")
         say(f"{label}: {len(suite.items)} tasks of {suite.name} with {plan.policy}, tests on the {_where(backend)}")
 
         async def prepare(task: Task) -> Task:
@@ -335,17 +339,18 @@ async def _run_async(
             async with parts.verifier.place.preparing:
                 return await prepared(task, parts.verifier)
 
-        progress = await drive(
-            suite,
-            plan,
-            plans,
-            parts.deps,
-            prepare=prepare,
-            given=GivenCases(parts.verifier.place),
-            config=config,
-            say=say,
-            control=control,
-        )
+        async with still_saying(say, "at work") as telling:
+            progress = await drive(
+                suite,
+                plan,
+                plans,
+                parts.deps,
+                prepare=prepare,
+                given=GivenCases(parts.verifier.place),
+                config=config,
+                say=telling,
+                control=control,
+            )
         return progress, await asyncio.to_thread(collect, parts.deps.store, plan, KernelTimes.load(plans.folder))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cudaperf_agent.cli import parts
@@ -14,17 +14,38 @@ if TYPE_CHECKING:
     from cudaperf_agent.settings_model import Settings
 
 
-async def verify_async(source: Source, candidate: str, settings: Settings) -> Verdict:
-    """Judge a candidate by the visible and the hidden cases, and time it where there is a GPU."""
-    from cudaperf_agent.codegen.dropin import candidate_of
+async def verify_async(
+    source: Source, candidate: str, settings: Settings, *, say: Callable[[str], None] = lambda text: None
+) -> Verdict:
+    """Judge a candidate by the visible and the hidden cases, and time it where there is a GPU.
+
+    Args:
+        source: What the candidate is to replace.
+        candidate: Its text.
+        settings: All settings.
+        say: Called with what is being done.
+    """
+    from cudaperf_agent.codegen.dropin import candidate_of, has_edited_dropin
+    from cudaperf_agent.cuda import emulator
 
     task = read_task(source)
     verifier = parts.make_verifier(settings.translate.seed, trust=settings.verify.trust)
     try:
+        if verifier.backend == "emulator" and not emulator.is_built():
+            say("the first test builds the CPU emulator, once for this version (some 20 s)")
+        say(f"{task.path}: running {'the module' if task.module else 'the C'} of {task.name}")
         task = await parts.prepared(task, verifier)
-        candidate = candidate if task.module else candidate_of(task, candidate)
+        if not task.module:
+            if has_edited_dropin(task, candidate):
+                say(
+                    "the drop-in at the end is not as `cudaperf translate` writes it, so it is judged as part of the "
+                    "candidate, and its cudaperf_ names are refused; leave it out to judge the kernels alone"
+                )
+            candidate = candidate_of(task, candidate)
+        say("compiling the candidate and running the visible cases")
         verdict = await verifier.test(task, candidate)
         if verdict.correct:
+            say("running the hidden cases")
             verdict = await verifier.test(task, candidate, hidden=True)
         return await verifier.measure(task, candidate, verdict) if verdict.correct else verdict
     finally:

@@ -52,6 +52,7 @@ def train(
 
     table = learnable(load_table(data or DATA / "variants.parquet"))
     config = TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value), seed=seed)
+    say(f"training on {len(table)} variants")
     made = train_ranker(table, config)
     save_ranker(made.ranker, out)
     facts = {
@@ -159,6 +160,7 @@ def compare(
 
     path = data or DATA / "variants.parquet"
     there = path.with_name(TRANSFER)
+    say("comparing the two sets of kernels")
     result = compare_sets(learnable(load_table(path)), load_table(there))
     sets = {"families": read_rows(path), "by hand": read_rows(there)}
     if plan is not None:

@@ -280,12 +280,19 @@ def _attempt(attempt: StoredAttempt) -> dict[str, Any]:
         "trajectory": attempt.trajectory,
         "turn": attempt.turn,
         "strategy": attempt.strategy,
-        "status": verdict.status.value if verdict else ("declined" if attempt.declined else "unfinished"),
+        "status": _status(attempt),
         "message": attempt.declined or (verdict.message if verdict else ""),
         "passed": verdict.passed if verdict else 0,
         "total": verdict.total if verdict else 0,
         "hidden": hidden.status.value if hidden else None,
     }
+
+
+def _status(attempt: StoredAttempt) -> str:
+    verdict = attempt.verdict
+    if verdict is None or verdict.untested:
+        return "declined" if attempt.declined else "unfinished"
+    return verdict.status.value
 
 
 def _digest(path: Path) -> str:

@@ -94,6 +94,8 @@ def _state(attempt: StoredAttempt) -> tuple[str, str, str, str]:
     verdict, hidden = attempt.verdict, attempt.hidden_verdict
     if verdict is None:
         return ("declined" if attempt.declined else "unfinished", "", "", (attempt.declined or "")[:80])
+    if verdict.untested:
+        return ("unfinished", "", "", "compiles, not tested yet")
     cases = f"{verdict.passed}/{verdict.total}" if verdict.total else ""
     checked = f"{hidden.status.value} {hidden.passed}/{hidden.total}" if hidden else ""
     return (verdict.status.value, cases, checked, verdict.message[:80] if not verdict.correct else "")

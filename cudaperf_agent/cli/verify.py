@@ -81,7 +81,7 @@ def verify(
         else:
             put(_compared(again, candidate))
         return EXIT_NO_KERNEL if again.differences else EXIT_OK
-    verdict = loop.run(judging.verify_async(source, text, settings))
+    verdict = loop.run(judging.verify_async(source, text, settings, say=say))
     if settings.verify.trust != verdict.trust:
         say("--trust own changes nothing here: without a GPU nothing is left out")
     if as_json:

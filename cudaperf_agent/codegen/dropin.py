@@ -30,6 +30,7 @@ _CPP_ONLY = re.compile(
 
 
 _MARK = "// ---- Drop-in for"
+_MAKER = re.compile(rf"^({_MARK} \w+\(\), made by cudaperf) [\w.+-]+:", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,21 @@ def make_dropin(task: Task, source: str) -> DropIn | None:
 
 
 def candidate_of(task: Task, text: str) -> str:
-    """The candidate in a ``NAME.cu`` that we wrote: without the drop-in below it; any other text as it is."""
+    """The candidate in a ``NAME.cu`` that we wrote, whatever our version then: without the drop-in below it.
+
+    Any other text, with an edited drop-in for instance, comes back as it is.
+    """
     head, mark, _ = text.partition(f"\n{_MARK} {task.name}()")
     if mark and detect_form(task, head) == "device":
         made = make_dropin(task, head)
-        if made is not None and made.cu == text:
+        if made is not None and _MAKER.sub(r"\1:", made.cu) == _MAKER.sub(r"\1:", text):
             return head
     return text
+
+
+def has_edited_dropin(task: Task, text: str) -> bool:
+    """Whether a candidate still has a drop-in below it that is not as we write it."""
+    return f"\n{_MARK} {task.name}()" in f"\n{candidate_of(task, text)}"
 
 
 def device_prototype(task: Task) -> str:

@@ -181,6 +181,11 @@ class Verdict:
         return self.status is Status.CORRECT
 
     @property
+    def untested(self) -> bool:
+        """Whether it compiles and no case was run yet: what compiling alone says of a good candidate."""
+        return self.correct and not self.total
+
+    @property
     def pass_rate(self) -> float:
         """Share of cases passed, 0 if none ran."""
         return self.passed / self.total if self.total else 0.0

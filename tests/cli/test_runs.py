@@ -17,6 +17,7 @@ from cli_process import Cli
 from told_verifier import ToldVerifier, answer
 
 from cudaperf_agent.cli import compose, parts
+from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.policies.openai import OpenAIPolicy
 from tests.policies.chat_server import serving
 
@@ -293,6 +294,25 @@ def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path)
     missing = cli("show", "zzz", "--json")
     assert missing.code == 2
     assert missing.json["error"]["kind"] == "store"
+
+
+def test_a_run_that_stopped_after_compiling_is_not_told_as_correct(
+    cli: Cli, saxpy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(self: ToldVerifier, task: Any, source: str, *, hidden: bool = False) -> Any:
+        raise BackendUnavailable("the machine broke")
+
+    monkeypatch.setattr(ToldVerifier, "test", fails)
+    done = cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path, "--json")
+    assert done.code == 3
+    assert [a["status"] for a in done.json["report"]["attempts"]] == ["unfinished"]
+    run = done.json["report"]["run"]
+    overview = cli("show", run).out
+    assert "unfinished" in overview
+    assert "correct" not in overview
+    page = cli("report", run, "--format", "md").out
+    assert "unfinished" in page
+    assert "✓" not in page
 
 
 def test_without_a_correct_candidate_the_last_one_is_named(cli: Cli, saxpy: Path, tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_verify_tells_a_verdict(cli: Cli, c_cases: Path, tmp_path: Path, monkeyp
         done = cli("verify", path, "--task", c_cases / "saxpy.c")
         assert done.code == code
         assert f"{path}: {status}" in done.out
+        assert "running the visible cases" in done.err
+        assert ("running the hidden cases" in done.err) == (code == 0)
         assert cli("verify", path, "--task", c_cases / "saxpy.c", "--json").json["verdict"]["status"] == status
     assert "y[3]: expected 1.0, got 2.0" in done.out
 
@@ -195,6 +197,12 @@ def test_verify_takes_the_file_that_translate_wrote(cli: Cli, tmp_path: Path) ->
     done = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
     assert done.code == 0, done.out
     assert done.json["verdict"]["form"] == "device"
+    assert "not as `cudaperf translate` writes it" not in done.err
+    text = (tmp_path / "saxpy.cu").read_text()
+    (tmp_path / "saxpy.cu").write_text(text.replace("std::abort()", "std::exit(1)"))
+    edited = cli("verify", tmp_path / "saxpy.cu", "--task", source)
+    assert edited.code == 1
+    assert "not as `cudaperf translate` writes it" in edited.err
 
 
 def test_doctor_has_nothing_to_calibrate_without_a_gpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cudaperf_agent.codegen.dropin import candidate_of, device_prototype, host_part, make_dropin
+from cudaperf_agent import __version__
+from cudaperf_agent.codegen.dropin import candidate_of, device_prototype, has_edited_dropin, host_part, make_dropin
 from cudaperf_agent.codegen.forms import detect_form
 from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
@@ -135,6 +136,19 @@ def test_the_candidate_is_found_again_in_what_we_wrote_and_only_there(task: Task
     assert candidate_of(task, KERNEL) == KERNEL
     edited = made.cu.replace("cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice")
     assert candidate_of(task, edited) == edited
+    assert has_edited_dropin(task, edited)
+    assert not has_edited_dropin(task, made.cu)
+    assert not has_edited_dropin(task, KERNEL)
+
+
+def test_what_another_version_wrote_is_found_again(task: Task) -> None:
+    made = make_dropin(task, KERNEL)
+    assert made is not None
+    older = made.cu.replace(f"made by cudaperf {__version__}:", "made by cudaperf 0.0.9.dev1+g12:")
+    assert older != made.cu
+    assert candidate_of(task, older) == KERNEL
+    sneaked = made.cu.replace(f"made by cudaperf {__version__}:", "made by cudaperf 1\nint hidden;\n//:")
+    assert candidate_of(task, sneaked) == sneaked
 
 
 @pytest.mark.parametrize("header", ["", "#include <stdbool.h>\n"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cudaperf_agent.cuda.verdict import Status
+from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.errors import StoreError
 from cudaperf_agent.store.ids import new_run_id
 from cudaperf_agent.store.records import RunEnd, RunStatus, Step, Tokens, Trajectory
@@ -56,6 +56,18 @@ def test_an_attempt_gathers_what_its_steps_find(store: Store) -> None:
             "SELECT device_seconds, end_to_end_seconds, speedup, baseline, pass_rate, reward_total FROM attempts"
         )
         assert row.fetchone() == (2e-6, 1e-5, 12.5, "c -O3", 0.75, 1.5)
+
+
+def test_a_candidate_that_only_compiles_is_not_recorded_as_correct(store: Store) -> None:
+    run = new_run(store)
+    store.save_step(step(run, "generate", GENERATED))
+    store.save_step(step(run, "compile", {"verdict": Verdict(Status.CORRECT).to_dict()}))
+    (attempt,) = store.attempts(run)
+    assert attempt.status == ""
+    assert attempt.verdict is not None
+    assert attempt.verdict.untested
+    store.save_step(step(run, "test", {"verdict": Verdict(Status.CORRECT, passed=4, total=4).to_dict()}))
+    assert store.attempts(run)[0].status == "correct"
 
 
 @pytest.mark.parametrize(

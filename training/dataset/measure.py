@@ -254,9 +254,9 @@ def _emulator(options: argparse.Namespace, scratch: Path) -> _Device:
     )  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command; see the module's docstring."""
-    options = _options(argv)
+def main(argv: Sequence[str] | None = None, *, program: str = "python3 -m training.dataset.measure") -> int:
+    """The command; see the module's docstring. `program` is how its usage calls it."""
+    options = _options(argv, program)
     scratch = Path(tempfile.mkdtemp(prefix="cudaperf-measure-", dir=options.scratch))
     stop = False
 
@@ -313,10 +313,8 @@ def _planned(plan: Path | None, candidates: Sequence[Path]) -> dict[str, dict[st
     return {line["task"]: line for line in (with_candidates(lines, there) if there else lines)}
 
 
-def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m training.dataset.measure", description="Measure variants on a GPU."
-    )
+def _options(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=program, description="Measure variants on a GPU.")
     parser.add_argument("--out", type=Path, required=True, help="folder for measured-N.jsonl; the only one written to")
     parser.add_argument("--seconds", type=float, default=480.0, help="wall time of this slice")
     parser.add_argument("--skip", type=Path, nargs="*", default=[], help="slices whose finished tasks are skipped")

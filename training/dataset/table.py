@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cudaperf_agent.errors import ConfigError
+from cudaperf_agent.errors import BackendUnavailable, ConfigError
 from cudaperf_agent.features.model import ORDER
 
 EXTENDED = (
@@ -108,13 +108,15 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Rows of a Parquet file.
 
     Raises:
-        ConfigError: There is none, or pyarrow is not installed.
+        ConfigError: There is none.
+        BackendUnavailable: pyarrow is not installed.
     """
     try:
         import pyarrow.parquet as pq
     except ImportError as missing:
-        raise ConfigError(
-            "reading Parquet needs pyarrow, which is not installed", hint='pip install "cudaperf-agent[training]"'
+        raise BackendUnavailable(
+            "reading Parquet needs pyarrow, which is not installed",
+            hint='Install it with: pip install "cudaperf-agent[training]"',
         ) from missing
     if not path.is_file():
         raise ConfigError(

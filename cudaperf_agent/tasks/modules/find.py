@@ -54,7 +54,11 @@ def load_module_task(
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise InputRefused(f"this is not Python: {getattr(error, 'msg', error)}", where=f"{path}:{line}") from error
+        raise InputRefused(
+            f"this is not Python: {getattr(error, 'msg', error)}",
+            where=f"{path}:{line}",
+            hint="Mend the line so that `python -m py_compile FILE` accepts the file, then try again.",
+        ) from error
     found = _class(tree, class_name, str(path))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if inputs is not None:
@@ -139,6 +143,8 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputRefused("this is not UTF-8 text", where=str(path)) from error
+        raise InputRefused(
+            "this is not UTF-8 text", where=str(path), hint="Convert it, e.g. iconv -f latin1 -t utf-8 FILE."
+        ) from error
     except OSError as error:
         raise UsageError(f"cannot read the file: {error.strerror}", where=str(path), hint="Check the name.") from error
