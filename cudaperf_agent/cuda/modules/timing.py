@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import secrets
 import shutil
@@ -29,6 +28,7 @@ from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import PythonCommand, prepare_python, python_command, run_python
 from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels, run_folder
+from cudaperf_agent.cuda.modules.timed_outputs import problem_of
 from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
 from cudaperf_agent.cuda.statistics import speedup
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
@@ -36,8 +36,7 @@ from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.native import read_untrusted
 from cudaperf_agent.execution.sandbox import Sandbox
 from cudaperf_agent.tasks.budget import Expected
-from cudaperf_agent.tasks.compare import compare
-from cudaperf_agent.tasks.model import Case, Task, Value
+from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.modules.find import GET_INPUTS, parse_inputs
 from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
@@ -355,7 +354,8 @@ def _calls(
         others += float(answer["others"])
         if who == "candidate":
             kept = process.ask("keep").get("outputs", [])
-            problem = _problem(folder, kept, known, content, config)
+            wanted, most = known.expected[content], config.on_gpu.file_bytes
+            problem = problem_of(folder / "outputs.bin", kept, wanted, known.entries, most)
             if problem:
                 return _Timed(None, Status.WRONG, f"right in the tests, wrong at the timed size: {problem}")
     shapes = ", ".join("×".join(map(str, i.shape)) for i in module.inputs if i.kind == "tensor")
@@ -390,40 +390,3 @@ def _order(sets: int, calls: int) -> list[int]:
         chance.shuffle(turn)
         order += turn
     return order[:calls]
-
-
-def _problem(
-    folder: Path, kept: Sequence[dict[str, Any]], known: Baselines, content: int, config: ModuleConfig
-) -> str | None:
-    """What is wrong with the outputs of a call, `None` if nothing."""
-    outputs: dict[str, Value] = {}
-    wanted = known.expected[content]
-    try:
-        for entry, want in zip(kept, known.entries, strict=True):
-            if "bytes" not in entry:
-                return f"{want['name']} is no plain tensor on the device"
-            if [entry["dtype"], entry["shape"]] != [want["dtype"], want["shape"]]:
-                return f"{want['name']} has another type or shape"
-            raw = _slice(folder / "outputs.bin", int(entry["offset"]), int(entry["bytes"]), config.on_gpu.file_bytes)
-            outputs[str(want["name"])] = leaf_of({**entry, "offset": 0}, raw)
-    except (ValueError, KeyError, TypeError):
-        return "the outputs cannot be read"
-    task = Task("timed", "module", "", "")
-    comparison = compare(task, Case(wanted.case, {}), wanted, outputs)
-    if comparison.ok or comparison.mismatch is None:
-        return None
-    found = comparison.mismatch
-    return f"{found.output}[{found.index}] is {found.got}, expected {found.expected}"
-
-
-def _slice(path: Path, offset: int, size: int, most: int) -> bytes:
-    """Part of a file that a stranger wrote; empty if it is no plain file."""
-    if size > most:
-        return b""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    with open(descriptor, "rb") as file:
-        file.seek(offset)
-        return file.read(size)
