@@ -79,7 +79,6 @@ async def translate_async(
         control: Its ``request_drain()`` ends the run after the node at work.
         check: Called with the task before anything costly is done; may raise.
     """
-    from cudaperf_agent.cuda import emulator
     from graph.config import GraphConfig
     from graph.runner import run_task
 
@@ -91,8 +90,7 @@ async def translate_async(
     module = task.module is not None
     async with parts.run_parts(settings, wanted.policy, wanted.turns, wanted.seed, tell, module=module) as made:
         made.check()
-        if made.verifier.backend == "emulator" and not emulator.is_built():
-            tell("the first test builds the CPU emulator, once for this version (some 20 s)")
+        parts.tell_of_building(made.verifier, tell)
         if task.module is not None:
             tell(f"{task.path}: running {task.name} to see what inputs it takes")
         else:

@@ -302,9 +302,8 @@ async def _run_async(
     import asyncio
 
     from cudaperf_agent.cli.eval_time import timing_config
-    from cudaperf_agent.cli.parts import prepared, run_parts
+    from cudaperf_agent.cli.parts import prepared, run_parts, tell_of_building
     from cudaperf_agent.cli.still import still_saying
-    from cudaperf_agent.cuda import emulator
     from training.evaluation.collect import collect
     from training.evaluation.drive import drive
     from training.evaluation.given import GivenCases
@@ -330,8 +329,7 @@ async def _run_async(
             plans.save(plan)
         else:
             check_same(plan, wanted, suite, parts.deps.policy.name, backend)
-        if backend == "emulator" and not emulator.is_built():
-            say("the first test builds the CPU emulator, once for this version (some 20 s)")
+        tell_of_building(parts.verifier, say)
         say(f"{label}: {len(suite.items)} tasks of {suite.name} with {plan.policy}, tests on the {_where(backend)}")
 
         async def prepare(task: Task) -> Task:

@@ -26,13 +26,11 @@ async def verify_async(
         say: Called with what is being done.
     """
     from cudaperf_agent.codegen.dropin import candidate_of, has_edited_dropin
-    from cudaperf_agent.cuda import emulator
 
     task = read_task(source)
     verifier = parts.make_verifier(settings.translate.seed, trust=settings.verify.trust)
     try:
-        if verifier.backend == "emulator" and not emulator.is_built():
-            say("the first test builds the CPU emulator, once for this version (some 20 s)")
+        parts.tell_of_building(verifier, say)
         say(f"{task.path}: running {'the module' if task.module else 'the C'} of {task.name}")
         task = await parts.prepared(task, verifier)
         if not task.module:

@@ -178,6 +178,14 @@ def make_deps(policy: Policy, verifier: Verifier, store: Store, prompt: PromptSe
     )
 
 
+def tell_of_building(verifier: Verifier, say: Callable[[str], None]) -> None:
+    """Say what the first test waits for, where the emulator that it needs is not built yet."""
+    from cudaperf_agent.cuda import emulator
+
+    if verifier.backend == "emulator" and not emulator.is_built():
+        say("the first test builds the CPU emulator, once for this version (some 20 s)")
+
+
 async def prepared(task: Task, verifier: Verifier) -> Task:
     """Run the C under the sanitizers: settle extents, narrow inferred ranges, refuse declared undefined behaviour.
 

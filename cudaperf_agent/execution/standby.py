@@ -11,14 +11,14 @@ import contextlib
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.errors import BackendUnavailable
-from cudaperf_agent.execution.child import Child, ChildResult, Limits, start_child
+from cudaperf_agent.execution.child import DEFAULT_LIMITS, Child, ChildResult, Limits, start_child
 from cudaperf_agent.execution.native import Wrap, child_environment, runner_program
 
 _READY = b"ready\n"
@@ -56,9 +56,7 @@ class WaitingWorker:
 
     async def discard(self) -> None:
         """End it, if it still runs, and remove its folder."""
-        if self.child.process.returncode is None:
-            await self.child.stop()
-        await asyncio.to_thread(shutil.rmtree, self.folder, True)
+        await remove_waiting(self.child, self.folder)
 
 
 @dataclass(slots=True)
@@ -115,33 +113,82 @@ class Standby:
                 await (await task).discard()
 
     async def _start(self) -> WaitingWorker:
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cudaperf-call-"))
-        child: Child | None = None
-        try:
+        async def command(folder: Path) -> WaitingCommand:
             argv = [str(await asyncio.to_thread(runner_program)), "--standby"]
-            async with self.starting:
-                child = await start_child(
-                    self.wrap(argv, folder) if self.wrap else argv,
-                    cwd=folder,
-                    env={**child_environment(folder), **self.env},
-                    piped=True,
-                )
-                assert child.process.stdout is not None
-                said = await asyncio.wait_for(child.process.stdout.readline(), self.config.start_seconds)
-            if said == _READY:
-                return WaitingWorker(child, folder)
-            result = await child.finish(Limits(seconds=1.0))
-            trouble = result.stderr.decode("utf-8", "replace").strip()[-300:]
-            raise BackendUnavailable(f"no process starts on the GPU: {trouble or 'it said nothing'}")
-        except TimeoutError:
-            await _removed(child, folder)
-            raise BackendUnavailable(f"no process starts on the GPU within {self.config.start_seconds:g} s") from None
-        except BaseException:
-            await _removed(child, folder)
-            raise
+            env = {**child_environment(folder), **self.env}
+            return WaitingCommand(self.wrap(argv, folder) if self.wrap else argv, env)
+
+        ready = await start_ready(
+            command,
+            prefix="cudaperf-call-",
+            starting=self.starting,
+            seconds=self.config.start_seconds,
+            failure="no process starts on the GPU",
+        )
+        return WaitingWorker(ready.child, ready.folder)
 
 
-async def _removed(child: Child | None, folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class WaitingCommand:
+    """A command line, in its sandbox, and its environment."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyChild:
+    """A process that said that it is ready, and the folder that it was started in."""
+
+    child: Child
+    folder: Path
+
+
+async def start_ready(
+    command: Callable[[Path], Awaitable[WaitingCommand]],
+    *,
+    prefix: str,
+    starting: AbstractAsyncContextManager[Any],
+    seconds: float,
+    failure: str,
+    limits: Limits = DEFAULT_LIMITS,
+) -> ReadyChild:
+    """Start a process in a new folder and wait until it says that it is ready; nothing is left of one that does not.
+
+    Args:
+        command: What it is, given its folder.
+        prefix: Of the folder's name.
+        starting: Held meanwhile.
+        seconds: It must be ready by then.
+        failure: Begins what is said where it is not.
+        limits: Of the process.
+
+    Raises:
+        BackendUnavailable: It is not ready.
+    """
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=prefix))
+    child: Child | None = None
+    try:
+        wanted = await command(folder)
+        async with starting:
+            child = await start_child(wanted.argv, limits=limits, cwd=folder, env=wanted.env, piped=True)
+            assert child.process.stdout is not None
+            said = await asyncio.wait_for(child.process.stdout.readline(), seconds)
+        if said == _READY:
+            return ReadyChild(child, folder)
+        result = await child.finish(Limits(seconds=1.0))
+        trouble = result.stderr.decode("utf-8", "replace").strip()[-300:]
+        raise BackendUnavailable(f"{failure}: {trouble or 'it said nothing'}")
+    except TimeoutError:
+        await remove_waiting(child, folder)
+        raise BackendUnavailable(f"{failure} within {seconds:g} s") from None
+    except BaseException:
+        await remove_waiting(child, folder)
+        raise
+
+
+async def remove_waiting(child: Child | None, folder: Path) -> None:
+    """End a process, if it still runs, and remove its folder."""
     if child is not None and child.process.returncode is None:
         await child.stop()
     await asyncio.to_thread(shutil.rmtree, folder, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import cast
 
@@ -29,24 +30,16 @@ class Work:
         self._ends: dict[str, asyncio.Event] = {}
 
     def start(self, name: str, gate: Gate) -> asyncio.Task[None]:
-        self._ends[name] = asyncio.Event()
-
-        async def job() -> None:
-            async with gate:
-                self.log.append(name)
-                self.inside.add(name)
-                try:
-                    await self._ends[name].wait()
-                finally:
-                    self.inside.discard(name)
-
-        return asyncio.create_task(job())
+        return self._begun(name, gate)
 
     def time(self, name: str, turns: Turns, *, cpu: bool = False) -> asyncio.Task[None]:
+        return self._begun(name, turns.alone(cpu=cpu))
+
+    def _begun(self, name: str, place: AbstractAsyncContextManager[None]) -> asyncio.Task[None]:
         self._ends[name] = asyncio.Event()
 
         async def job() -> None:
-            async with turns.alone(cpu=cpu):
+            async with place:
                 self.log.append(name)
                 self.inside.add(name)
                 try:

@@ -11,8 +11,6 @@ import asyncio
 import json
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -20,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.cuda.modules.python_child import prepare_python, python_command
-from cudaperf_agent.errors import BackendUnavailable
-from cudaperf_agent.execution.child import Child, ChildResult, Limits, start_child
+from cudaperf_agent.execution.child import Child, ChildResult, Limits
 from cudaperf_agent.execution.sandbox import Sandbox
+from cudaperf_agent.execution.standby import WaitingCommand, remove_waiting, start_ready
 
 _LOG = logging.getLogger(__name__)
-_READY = b"ready\n"
-_SAID = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class WaitingPython:
 
     async def discard(self) -> None:
         """End it, if it still runs, and remove its folder."""
-        await _removed(self.child, self.folder)
+        await remove_waiting(self.child, self.folder)
 
 
 @dataclass(slots=True)
@@ -162,29 +158,23 @@ class WaitingPythons:
             _LOG.warning("No Python process can wait for candidates: each starts anew (%s).", task.exception())
 
     async def _start(self) -> WaitingPython:
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cudaperf-candidate-"))
-        child: Child | None = None
-        try:
+        async def command(folder: Path) -> WaitingCommand:
             await prepare_python(self.python)
             request = folder / "waiting.json"
             request.write_text(json.dumps({"device": self.device}))
             request.chmod(0o644)
-            command = python_command("waiting", folder, sandbox=self.sandbox, python=self.python)
-            async with self.starting:
-                env = {**command.env, **self.env}
-                child = await start_child(command.argv, limits=self.limits, cwd=folder, env=env, piped=True)
-                assert child.process.stdout is not None
-                said = await asyncio.wait_for(child.process.stdout.readline(), self.config.start_seconds)
-            if said == _READY:
-                return WaitingPython(child, folder)
-            ended = await child.finish(Limits(seconds=1.0))
-            raise BackendUnavailable(ended.stderr.decode("utf-8", "replace").strip()[-_SAID:] or "it said nothing")
-        except TimeoutError:
-            await _removed(child, folder)
-            raise BackendUnavailable(f"it is not ready within {self.config.start_seconds:g} s") from None
-        except BaseException:
-            await _removed(child, folder)
-            raise
+            made = python_command("waiting", folder, sandbox=self.sandbox, python=self.python)
+            return WaitingCommand(made.argv, {**made.env, **self.env})
+
+        ready = await start_ready(
+            command,
+            prefix="cudaperf-candidate-",
+            starting=self.starting,
+            seconds=self.config.start_seconds,
+            failure="it is not ready",
+            limits=self.limits,
+        )
+        return WaitingPython(ready.child, ready.folder)
 
 
 def _succeeded(task: asyncio.Task[WaitingPython]) -> bool:
@@ -194,9 +184,3 @@ def _succeeded(task: asyncio.Task[WaitingPython]) -> bool:
 async def _discarded(workers: list[WaitingPython]) -> None:
     for worker in workers:
         await worker.discard()
-
-
-async def _removed(child: Child | None, folder: Path) -> None:
-    if child is not None and child.process.returncode is None:
-        await child.stop()
-    await asyncio.to_thread(shutil.rmtree, folder, True)
