@@ -7,6 +7,10 @@ Each policy is an evaluation of its own in the data folder (``CUDAPERF_DATA_DIR`
 processors; a stopped one is gone on with by the same command. FOLDER/NAME.json has its facts, written again whenever
 five more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model comes
 last, and with fewer tokens an answer (``--base-tokens``): it never ends one.
+
+``--validate NAME=FOLDER…`` first tries those adapters on the suite ``validation``, one turn each, and says which one is
+right most often (the first of those that are): FOLDER/validation/choice.json, and its weights as they would ship in
+FOLDER/chosen-adapter.tar. If it is none of the policies that are to be evaluated it becomes one more, ``chosen``.
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ import asyncio
 import json
 import os
 import sys
+import tarfile
+import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +45,34 @@ from training.evaluation.ahead import TasksAhead  # noqa: E402
 from training.evaluation.collect import collect  # noqa: E402
 from training.evaluation.drive import DriveConfig, drive  # noqa: E402
 from training.evaluation.estimates import estimate  # noqa: E402
+from training.evaluation.facts import Evaluation  # noqa: E402
 from training.evaluation.kernel_times import KernelTimes  # noqa: E402
 from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan  # noqa: E402
 from training.evaluation.suites.find import find_suite  # noqa: E402
 from training.sft.phases import say  # noqa: E402
 
+BASE_SHARE = 0.6
+"""Time of the bare model beside that of another policy."""
 WRITE_EVERY = 5
 """Finished tasks between two writings of an evaluation's facts."""
 
 Adapters = dict[str, Path | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What every policy is put to: the suite and its first tasks, trajectories a task, turns; and where facts go."""
+
+    suite: str
+    limit: int | None
+    n: int
+    turns: int
+    seeds: int
+    out: Path
+
+    def settings(self, policy: str) -> Settings:
+        """Of a policy's evaluation."""
+        return Settings(self.suite, policy, self.n, self.turns, self.seeds, self.limit)
 
 
 def adapters(given: list[str]) -> Adapters:
@@ -94,6 +120,7 @@ async def evaluate(
     verifier: Verifier,
     ahead: TasksAhead,
     store: Store,
+    order: Order,
     args: argparse.Namespace,
     until: float,
 ) -> bool:
@@ -101,8 +128,8 @@ async def evaluate(
     tokens = args.max_tokens if adapter is not None else args.base_tokens
     policy.use_adapter(adapter)
     policy.use_sampling(SamplingConfig(args.temperature, args.top_p, tokens))
-    suite = (await asyncio.to_thread(find_suite, args.suite)).limited(args.limit)
-    settings = Settings(args.suite, f"{args.engine}:{name}", args.n, args.turns, args.seeds, args.limit)
+    suite = (await asyncio.to_thread(find_suite, order.suite)).limited(order.limit)
+    settings = order.settings(f"{args.engine}:{name}")
     plans = Plans()
     plan = plans.load(name)
     if plan is None:
@@ -120,13 +147,13 @@ async def evaluate(
         finished += 1
         say(f"{name} {text}")
         if finished % WRITE_EVERY == 0:
-            write(args.out, store, plans, plan)
+            write(order.out, store, plans, plan)
 
     control = RunControl()
 
     def stop() -> None:
         # What is at work ends its step, and its task is gone on with next time; this may be all there is time for.
-        write(args.out, store, plans, plan)
+        write(order.out, store, plans, plan)
         control.request_drain()
 
     stopping = asyncio.get_running_loop().call_later(max(0.0, until - time.monotonic()), stop)
@@ -137,7 +164,7 @@ async def evaluate(
     )
     stopping.cancel()
     say(f"{name}: {progress.done} of {progress.of} tasks in {time.monotonic() - began:.1f} s")
-    write(args.out, store, plans, plan)
+    write(order.out, store, plans, plan)
     return progress.complete
 
 
@@ -164,24 +191,82 @@ async def run(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     whole = True
     ahead = TasksAhead(verifier.place.sandbox.wrap)
-    ahead.start([item.load for item in find_suite(args.suite).limited(args.limit).items], say)
+    order = Order(args.suite, args.limit, args.n, args.turns, args.seeds, args.out)
+    trial = Order("validation", args.validation_limit, args.validation_n, 1, 1, args.out / "validation")
+    candidates = adapters(args.validate)
+    orders = [trial, order] if candidates else [order]
+    ahead.start([i.load for o in orders for i in find_suite(o.suite).limited(o.limit).items], say)
     try:
         with open_store(load_settings().settings) as store:
             if isinstance(policy, VllmPolicy):
                 began = time.monotonic()
                 await policy.start()
                 say(f"the engine is up after {time.monotonic() - began:.1f} s")
+            if candidates:
+                trial.out.mkdir(exist_ok=True)
+                share = args.validation_share * (until - time.monotonic()) / len(candidates)
+                for name, folder in candidates.items():
+                    ends = time.monotonic() + share
+                    await evaluate(f"validation-{name}", folder, policy, verifier, ahead, store, trial, args, ends)
+                wanted = with_chosen(wanted, candidates, trial.out)
             for number, (name, folder) in enumerate(wanted.items()):
                 left = until - time.monotonic()
                 if left <= 0:
                     say(f"no time left for {name}")
                     return 1
-                share = left / (len(wanted) - number)
-                whole &= await evaluate(name, folder, policy, verifier, ahead, store, args, time.monotonic() + share)
+                # The bare model has the least to be found out about.
+                rest = [1.0 if folder is not None else BASE_SHARE for folder in list(wanted.values())[number:]]
+                share = left * rest[0] / sum(rest)
+                whole &= await evaluate(
+                    name, folder, policy, verifier, ahead, store, order, args, time.monotonic() + share
+                )
     finally:
         await policy.aclose()
         await verifier.aclose()
     return 0 if whole else 1
+
+
+def with_chosen(wanted: Adapters, candidates: Adapters, folder: Path) -> Adapters:
+    """The policies, and as ``chosen`` the best candidate if it is none of them; the choice is written down."""
+    rights = {name: right_by_task(folder / f"validation-{name}.json") for name in candidates}
+    common = set.intersection(*(set(found) for found in rights.values()))
+    if not common:
+        say("no task of the validation was done by all candidates: none is chosen")
+        return wanted
+    shares = {name: sum(found[key] for key in common) / len(common) for name, found in rights.items()}
+    best = max(shares, key=lambda name: shares[name])
+    same = next((name for name, folder in wanted.items() if folder == candidates[best]), "chosen")
+    told = {"chosen": best, "evaluated_as": same, "tasks": len(common), "pass@1": shares}
+    (folder / "choice.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    say(f"chosen by {len(common)} tasks of the validation: {best}; pass@1 {shares}")
+    if (adapter := candidates[best]) is not None:
+        pack_adapter(adapter, folder.parent / "chosen-adapter.tar")
+    return wanted if same in wanted else dict([(same, candidates[best]), *wanted.items()])
+
+
+def pack_adapter(adapter: Path, into: Path) -> None:
+    """An adapter's weights in bfloat16 and its configuration, as ``adapter/…`` in a .tar; whole or not at all."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    new = into.with_name(f"{into.name}.new")
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "adapter_model.safetensors"
+        halved = {name: value.to(torch.bfloat16) for name, value in load_file(adapter / weights.name).items()}
+        save_file(halved, weights, metadata={"format": "pt"})
+        with tarfile.open(new, "w") as tar:
+            tar.add(weights, f"adapter/{weights.name}")
+            tar.add(adapter / "adapter_config.json", "adapter/adapter_config.json")
+    new.replace(into)
+
+
+def right_by_task(path: Path) -> dict[str, float]:
+    """Share of the trajectories that are right, by task that is finished."""
+    if not path.exists():
+        return {}
+    found = Evaluation.from_dict(json.loads(path.read_text(encoding="utf-8"))["evaluation"])
+    done = [t for t in found.tasks if len(t.outcomes) == found.n * found.seeds]
+    return {t.key: sum(o.correct for o in t.outcomes) / len(t.outcomes) for t in done}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -193,8 +278,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--n", type=int, default=5)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--validate", nargs="*", default=[], metavar="NAME=ADAPTER", help="which of these to choose")
+    parser.add_argument("--validation-n", type=int, default=3, help="answers to each of its tasks")
+    parser.add_argument("--validation-limit", type=int, help="its first tasks")
+    parser.add_argument("--validation-share", type=float, default=0.25, help="of the time that is left by then")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=240.0, help="start of the engine included, shared evenly")
+    parser.add_argument("--seconds", type=float, default=240.0, help="start of the engine included")
     parser.add_argument("--engine", choices=("vllm", "local"), default="vllm")
     parser.add_argument("--tasks-at-once", type=int, default=64)
     parser.add_argument("--temperature", type=float, default=0.8)

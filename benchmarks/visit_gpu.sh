@@ -2,7 +2,8 @@
 # visit_gpu.sh OUT PART:SECONDS...: what is to be measured on a GPU, part by part in the given order.
 #   both:270 verifiable:270   a slice of GRPO by training/configs/grpo_NAME.toml, from the shipped warm start; named again
 #                             (in another call too, with the same WORK) it goes on
-#   evaluate:300              warm start, the conditions that WORK holds, and the bare model, tested on the emulator
+#   evaluate:300              warm start, the conditions that WORK holds, and the bare model, tested on the emulator; of
+#                             each condition the last checkpoint that all have, chosen from by the validation first
 #   time:180                  the kernels that those evaluations chose, tested and timed on the GPU, with baselines
 #   variants:150              the generator's kernels, searched with times on the GPU
 #   phases:150                five turns and samples of the shipped adapter (training.sft.evaluate)
@@ -93,24 +94,37 @@ grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: 
 }
 
 evaluate() { # SECONDS
-  local more=() given=(warm=shipped) condition
-  [ -z "$rehearse" ] || more=(--limit 3 --n 2 --turns 2 --dtype float32 --eager --sequences 8 --context 3072 --max-tokens 300 --base-tokens 20)
+  local more=() given=(warm=shipped) tried=(warm=shipped) conditions=() condition run steps last half
+  [ -z "$rehearse" ] || more=(--limit 3 --n 2 --turns 2 --validation-limit 2 --validation-n 1 --dtype float32 --eager --sequences 8 --context 3072 --max-tokens 300 --base-tokens 20)
   for condition in both verifiable structural permuted; do
-    [ ! -f "$work/$condition/run/adapter/adapter_model.safetensors" ] || given+=("$condition=$work/$condition/run/adapter")
+    [ ! -f "$work/$condition/run/adapter/adapter_model.safetensors" ] || conditions+=("$condition")
   done
+  # The same budget for all: the last step of which all have a checkpoint; and the one half way.
+  steps=$(for condition in "${conditions[@]}"; do ls -d "$work/$condition"/run/checkpoint-*; done | sed 's/.*-//' | sort -n |
+    uniq -c | awk -v all="${#conditions[@]}" '$1 == all { print $2 }')
+  last=$(tail -1 <<<"$steps")
+  half=$(awk -v last="${last:-0}" '2 * $1 <= last' <<<"$steps" | tail -1)
+  for condition in "${conditions[@]}"; do
+    run=$work/$condition/run
+    given+=("$condition=$run/$([ -n "$last" ] && echo "checkpoint-$last" || echo adapter)")
+    tried+=("${given[-1]}")
+    [ -z "$half" ] || tried+=("$condition-$half=$run/checkpoint-$half")
+  done
+  [ "${#conditions[@]}" -gt 0 ] || tried=()
   timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/evaluate" "${given[@]}" base=none \
-    --n "${N:-5}" --limit "${LIMIT:-75}" --seconds "$(($1 - 30))" "${more[@]}"
+    --n "${N:-5}" --limit "${LIMIT:-60}" --seconds "$(($1 - 30))" --validate "${tried[@]}" "${more[@]}"
 }
 
 timing() { # SECONDS
   local names
-  names=$(cd "$work/data/evaluations" 2>/dev/null && ls ./*.json | sed 's/^..//; s/\.json$//' | grep -v '^variants$')
+  names=$(cd "$work/data/evaluations" 2>/dev/null && ls ./*.json | sed 's/^..//; s/\.json$//' | grep -v '^variants$' | grep -v '^validation-')
   # shellcheck disable=SC2086
   reporting time $names &
   local reporter=$!
   # shellcheck disable=SC2086
   timeout --signal=TERM --kill-after=10 "$(($1 - 15))" "$python" -m cudaperf_agent.cli.main eval time $names \
-    --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}" --c-seconds 0.1 --tasks-at-once 8
+    --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}" --c-seconds 0.1 \
+    --device-times --tasks-at-once "${TASKS_AT_ONCE:-16}"
   kill "$reporter" 2>/dev/null
   for name in $names; do report "$name" time; done
 }
@@ -141,7 +155,7 @@ phases() { # SECONDS
   local more=()
   [ -z "$rehearse" ] || more=(--most 1 --turns 2 --samples 2 --max-tokens 60 --dtype float32 --eager --sequences 8 --context 3072)
   timeout --signal=TERM --kill-after=10 "$1" "$python" -m training.sft.evaluate --out "$work/out/phases" --adapter shipped \
-    --phases "${PHASES:-five,samples}" --seconds "$(($1 - 15))" "${more[@]}"
+    --phases "${PHASES:-five,samples}" --seconds "$(($1 - 15))" "${more[@]}" ${PHASES_OPTIONS:-}
 }
 
 transcript() { # SECONDS

@@ -113,7 +113,7 @@ async def run(record: Record, gpu: Gpu, seconds: float, preparing: Awaitable[Pre
     ways = {
         "correctness": (config, mixed(tasks, count)),
         "timed": (config, mixed(timed_tasks, timed_count, broken=False)),
-        "timed, device": (replace(config, search_whole=False), mixed(timed_tasks, timed_count, broken=False)),
+        "timed, device": (replace(config, whole="chosen"), mixed(timed_tasks, timed_count, broken=False)),
         "timed, own": (replace(config, trust="own"), mixed(timed_tasks, own_count, broken=False)),
     }
     wanted = [way for way in ways if way not in whole(record)]

@@ -315,7 +315,7 @@ async def _run_async(
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
     on_emulator = where is Backend.EMULATOR
     usual = timing_config(numbers.samples, numbers.contents, numbers.c_seconds, config.at_once_timed)
-    verifying = replace(usual, search_whole=not numbers.device_times, trace=not numbers.device_times)
+    verifying = replace(usual, whole="chosen", trace=False) if numbers.device_times else usual
     policy, turns = wanted.policy, wanted.turns
     async with run_parts(settings, policy, turns, 0, say, emulator=on_emulator, config=verifying) as parts:
         parts.check()

@@ -25,6 +25,7 @@ from cudaperf_agent.execution.standby import StandbyConfig
 EMULATED_LIMITS = Limits(seconds=30.0, memory=4 << 30, file_bytes=1 << 30, output=1 << 20)
 GPU_LIMITS = Limits(seconds=60.0, memory=16 << 30, file_bytes=1 << 30, output=1 << 20)
 _BUILDS_BETWEEN_PRUNES = 500
+Whole = Literal["all", "chosen", "none"]
 REFERENCE_LIMITS = Limits(seconds=120.0, memory=16 << 30, file_bytes=16 << 30)
 
 
@@ -51,8 +52,9 @@ class VerifierConfig:
         cache: How much of compiled candidates is kept.
         standby: The pool of processes that wait for a candidate with their CUDA context made.
         trace: Also record what the device does in a few calls of a correct candidate, where CUPTI is there.
-        search_whole: Candidates that have not passed the hidden cases are timed and traced like the others; else by
-            the device's times alone, which is what a search selects by (those in host form, by their only times).
+        whole: Who is timed with copies, too, and traced: `all`, the `chosen` ones, which have passed the hidden cases,
+            or `none`. Others have the device's times alone, which is what a search selects by (those in host form,
+            their only times).
         staged: Candidates at once whose processes wait, with their contents, for their turns to be timed.
         staging: Such processes that start at once.
         turns: When nothing but timing goes on.
@@ -82,7 +84,7 @@ class VerifierConfig:
     cache: CacheLimits = field(default_factory=CacheLimits)
     standby: StandbyConfig = field(default_factory=StandbyConfig)
     trace: bool = True
-    search_whole: bool = True
+    whole: Whole = "all"
     staged: int = 8
     staging: int = 8
     turns: TurnsConfig = field(default_factory=TurnsConfig)

@@ -96,7 +96,7 @@ async def test_candidates_side_by_side_are_tested_and_timed(tmp_path: Path, monk
 async def test_a_search_by_device_times_leaves_the_others_to_who_passes_the_hidden_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verifier = stand_in(replace(CONFIG, search_whole=False), tmp_path, monkeypatch)
+    verifier = stand_in(replace(CONFIG, whole="chosen"), tmp_path, monkeypatch)
     task = await saxpy()
     try:
         searched = await measured(verifier, task, HONEST)
@@ -107,6 +107,19 @@ async def test_a_search_by_device_times_leaves_the_others_to_who_passes_the_hidd
     assert [t.kind for t in searched.timings[:2]] == ["device", "naive"]
     assert [t.kind for t in chosen.timings[:3]] == ["device", "end_to_end", "naive"]
     assert searched.speedups[0].baseline == chosen.speedups[0].baseline == NAIVE
+
+
+async def test_nobody_has_times_with_copies_where_none_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verifier = stand_in(replace(CONFIG, whole="none"), tmp_path, monkeypatch)
+    task = await saxpy()
+    try:
+        timed = await verifier.measure(task, HONEST, await verifier.test(task, HONEST, hidden=True))
+    finally:
+        await verifier.aclose()
+    assert [t.kind for t in timed.timings[:2]] == ["device", "naive"]
+    assert "end_to_end" not in {t.kind for t in timed.timings}
 
 
 async def test_nothing_starts_on_the_device_or_computes_while_calls_are_timed(

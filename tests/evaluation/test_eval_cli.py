@@ -121,7 +121,7 @@ def test_numbers_of_timing_reach_the_verifier_and_the_report(
     assert code == 0, err
     assert "Timed with" not in out
     usual = VerifierConfig()
-    assert (seen[0].timing, seen[0].references, seen[0].search_whole) == (usual.timing, usual.references, True)
+    assert (seen[0].timing, seen[0].references, seen[0].whole) == (usual.timing, usual.references, "all")
     assert seen[0].tasks_at_hand == 2
     few = ("--samples", 9, "--contents", 2, "--c-seconds", 0.1, "--device-times", "--tasks-at-once", 7)
     code, out, err = cli(*run, *few, "--out", "few")
@@ -130,7 +130,7 @@ def test_numbers_of_timing_reach_the_verifier_and_the_report(
     assert (timing.samples, timing.contents, timing.fewest_contents, timing.reference_seconds) == (9, 2, 2, 0.1)
     assert (references.samples, references.fewest) == (9, 3)
     assert references.seconds == pytest.approx(usual.references.seconds / 5)
-    assert (seen[1].tasks_at_hand, seen[1].search_whole, seen[1].trace) == (7, False, False)
+    assert (seen[1].tasks_at_hand, seen[1].whole, seen[1].trace) == (7, "chosen", False)
     told = " ".join(out.split())
     assert "Timed with 9 timed calls of a kernel, at most 2 sets of inputs, sizes at which the C takes 0.1 s" in told
     assert "a search by the device's times alone" in told

@@ -14,7 +14,7 @@ from training.dataset.families import MEMBERS
 from training.evaluation.suite import Suite
 from training.evaluation.suites.babeltower import our_sizes
 from training.evaluation.suites.find import find_suite
-from training.evaluation.suites.own import HANDED, HELD_OUT, UNSEEN
+from training.evaluation.suites.own import HANDED, HELD_OUT, UNSEEN, VALIDATION
 from training.splits import UNSEEN_FAMILIES, split_of
 
 KERNELBENCH = Path(__file__).parents[1] / "cases" / "kernelbench"
@@ -42,6 +42,16 @@ def test_held_out_is_what_may_not_be_learned_from_apart_by_kind() -> None:
     assert len({item.key for item in suite.items}) == len(suite.items)
     one = next(item for item in suite.items if item.family == "gram")
     assert one.load().name == "gram"
+
+
+def test_validation_is_neither_learned_from_nor_held_out() -> None:
+    suite = find_suite("validation")
+    found = [item.key.partition("/")[2].rpartition("-") for item in suite.items]
+    assert {split_of(family, int(member)) for family, _, member in found} == {"validation"}
+    held_out = [item.family for item in find_suite("held-out").items if item.group == HELD_OUT]
+    assert sorted(family for family, _, _ in found) == sorted(held_out), "every seen family has one"
+    assert {item.group for item in suite.items} == {VALIDATION}
+    assert "too good" in suite.notes[0]
 
 
 def test_own_c_is_both() -> None:

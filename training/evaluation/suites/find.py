@@ -8,9 +8,9 @@ from cudaperf_agent.errors import UsageError
 from training.evaluation.suite import Suite
 from training.evaluation.suites.babeltower import babeltower_suite
 from training.evaluation.suites.folder import c_suite
-from training.evaluation.suites.own import handed, held_out, own_c
+from training.evaluation.suites.own import handed, held_out, own_c, validation
 
-OWN = {"own-c": own_c, "held-out": held_out, "handed": handed}
+OWN = {"own-c": own_c, "held-out": held_out, "handed": handed, "validation": validation}
 _FORMS = (
     f"{', '.join(OWN)}, a folder of .c files (with .cu files beside them), a folder of PyTorch modules (KernelBench), "
     "or a .jsonl file of BabelTower"

@@ -1,4 +1,5 @@
-"""Our own suites: ``handed`` (C as people write it), ``held-out`` (of the programs we made), ``own-c`` (both)."""
+"""Our own suites: ``handed`` (C as people write it), ``held-out`` (of the programs we made), ``own-c`` (both), and
+``validation``, by which checkpoints are chosen: what it says of them is no result."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from training.evaluation.suites.folder import c_items
 from training.splits import split_of
 
 HANDED = Path(__file__).parent / "handed"
-UNSEEN, HELD_OUT = "unseen-families", "held-out-members"
+UNSEEN, HELD_OUT, VALIDATION = "unseen-families", "held-out-members", "validation"
 _GROUPS = {"unseen_family": UNSEEN, "held_out_member": HELD_OUT}
 
 
@@ -36,8 +37,16 @@ def own_c() -> Suite:
     return Suite("own-c", (*first.items, *second.items), (*first.notes, *second.notes))
 
 
+def validation() -> Suite:
+    """One member of each seen family that is neither learned from nor held out."""
+    programs = [p for p in all_programs() if split_of(p.family, p.member) == VALIDATION]
+    note = "Checkpoints are chosen by these tasks: the chosen one's figures are too good."
+    return Suite(VALIDATION, tuple(_item(p) for p in programs), (note,))
+
+
 def _group(program: Program) -> str:
-    return _GROUPS[split_of(program.family, program.member)]
+    split = split_of(program.family, program.member)
+    return _GROUPS.get(split, split)
 
 
 def _item(program: Program) -> Item:
