@@ -1,15 +1,28 @@
-"""What GPU is here, asked of the driver without torch; no GPU is an answer, not an error."""
+"""Which GPU candidates run on, and what it is, asked of the driver without torch; no GPU is an answer, not an error.
+
+``CUDAPERF_GPU`` names it by number or UUID, as ``CUDA_VISIBLE_DEVICES`` would; else it is the first one that is visible
+to us. What runs candidates sees that one only.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+import sys
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+from cudaperf_agent.errors import BackendUnavailable
+
+_CHOICE, _VISIBLE = "CUDAPERF_GPU", "CUDA_VISIBLE_DEVICES"
+_OFF = ("off", "no", "false")
+_ASK_SECONDS = 60.0
 _SMI_SECONDS = 15.0
 _NVML_SM, _NVML_MEMORY = 1, 2  # nvmlClockType_t
 # CUdevice_attribute of the driver API.
@@ -51,6 +64,8 @@ class Gpu:
         clock_khz, memory_clock_khz: Highest clocks.
         bus_bits: Width of the memory bus.
         driver: CUDA version that the driver supports, ``13.0``.
+        attributes: Numbers of the driver, by our names.
+        uuid: ``GPU-…``; empty where the driver does not say.
     """
 
     name: str
@@ -63,6 +78,7 @@ class Gpu:
     bus_bits: int
     driver: str
     attributes: dict[str, int] = field(default_factory=dict)
+    uuid: str = ""
 
     @property
     def datasheet_bandwidth(self) -> float:
@@ -70,11 +86,64 @@ class Gpu:
         return 2.0 * self.memory_clock_khz * 1e3 * self.bus_bits / 8
 
 
+def chosen_gpu() -> str | None:
+    """Number or UUID of the GPU that the environment names for candidates; `None` where it names none."""
+    named = os.environ.get(_CHOICE, "").strip()
+    if named and named.lower() not in _OFF:
+        return named
+    return os.environ.get(_VISIBLE, "").split(",")[0].strip() or None
+
+
+def chosen_environment() -> dict[str, str]:
+    """Variables by which a process sees the GPU of candidates alone; none where the environment names none."""
+    chosen = chosen_gpu()
+    return {} if chosen is None else {_VISIBLE: chosen}
+
+
 @lru_cache(maxsize=1)
 def find_gpu() -> Gpu | None:
-    """The first device, `None` where there is none or ``CUDAPERF_GPU=off`` hides it."""
-    if os.environ.get("CUDAPERF_GPU", "").lower() in ("off", "0", "no", "false"):
+    """The GPU of candidates, `None` where there is none or ``CUDAPERF_GPU=off`` hides it.
+
+    Raises:
+        BackendUnavailable: ``CUDAPERF_GPU`` names one that is not there.
+    """
+    named = os.environ.get(_CHOICE, "").strip()
+    if named.lower() in _OFF:
         return None
+    if not named:
+        return _first_visible()
+    # What this process sees is not ours to change: the driver may be at work in it already.
+    code = "import json; from cudaperf_agent.cuda import gpu; print(json.dumps(gpu.told()))"
+    paths = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    ours = {name: value for name, value in os.environ.items() if name != _CHOICE}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**ours, _VISIBLE: named, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=_ASK_SECONDS,
+            check=True,
+        )
+        told = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise BackendUnavailable(f"what {_CHOICE}={named} is cannot be found out: {error}") from error
+    if told is None:
+        raise BackendUnavailable(
+            f"there is no GPU `{named}`",
+            where=_CHOICE,
+            hint=f"nvidia-smi -L lists them; {_CHOICE}=off tests on the emulator",
+        )
+    return Gpu(**told)
+
+
+def told() -> dict[str, Any] | None:
+    """The first visible device as JSON has it: what a process that is asked for another one prints."""
+    found = _first_visible()
+    return None if found is None else asdict(found)
+
+
+def _first_visible() -> Gpu | None:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -104,7 +173,14 @@ def find_gpu() -> Gpu | None:
         bus_bits=attributes["bus_bits"],
         driver=f"{version.value // 1000}.{version.value % 1000 // 10}",
         attributes=attributes,
+        uuid=_uuid(cuda, device),
     )
+
+
+def _uuid(cuda: ctypes.CDLL, device: ctypes.c_int) -> str:
+    found = (ctypes.c_ubyte * 16)()
+    call = getattr(cuda, "cuDeviceGetUuid_v2", None) or getattr(cuda, "cuDeviceGetUuid", None)
+    return "" if call is None or call(ctypes.byref(found), device) else f"GPU-{UUID(bytes=bytes(found))}"
 
 
 def read_clocks() -> dict[str, Any]:
@@ -120,7 +196,10 @@ def _by_nvml() -> dict[str, Any]:
     if nvml is None:
         return {}
     device, value, reasons = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_ulonglong()
-    if nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+    # Its numbers are not those of CUDA, which takes the fastest first and leaves out what is hidden.
+    uuid = _known_uuid().encode()
+    by_uuid = uuid and not nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(device))
+    if not by_uuid and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
         return {}
     found: dict[str, Any] = {}
 
@@ -142,6 +221,11 @@ def _by_nvml() -> dict[str, Any]:
     return found
 
 
+def _known_uuid() -> str:
+    gpu = find_gpu()
+    return gpu.uuid if gpu is not None else ""
+
+
 @lru_cache(maxsize=1)
 def _nvml() -> ctypes.CDLL | None:
     try:
@@ -155,7 +239,8 @@ def _by_smi() -> dict[str, Any]:
     smi = shutil.which("nvidia-smi")
     if smi is None:
         return {}
-    command = [smi, f"--query-gpu={','.join(_CLOCK_FIELDS)}", "--format=csv,noheader,nounits", "--id=0"]
+    command = [smi, f"--query-gpu={','.join(_CLOCK_FIELDS)}", "--format=csv,noheader,nounits"]
+    command.append(f"--id={_known_uuid() or 0}")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cudaperf_agent.cuda.emulated import RunPlan
+from cudaperf_agent.cuda.gpu import chosen_environment
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
 from cudaperf_agent.cuda.trials import FIRST_POISON, SECOND_POISON, TwoRuns
 from cudaperf_agent.execution.child import Limits
@@ -20,8 +21,9 @@ from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 
 def gpu_environment() -> dict[str, str]:
-    """Variables of every process on the GPU: no compilation behind our back, the driver's library found as by us."""
-    found = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
+    """Variables of every process on the GPU: no compilation behind our back, the driver's library found as by us, and
+    no device but the chosen one visible."""
+    found = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER", **chosen_environment()}
     library_path = os.environ.get("LD_LIBRARY_PATH")
     return {**found, "LD_LIBRARY_PATH": library_path} if library_path else found
 

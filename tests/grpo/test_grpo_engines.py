@@ -83,13 +83,16 @@ def test_an_engine_does_not_take_the_launcher_for_its_own(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("environment", "shares"),
-    [({}, True), ({"CUDA_VISIBLE_DEVICES": "0"}, True), ({"CUDA_VISIBLE_DEVICES": "1"}, False),
-     ({"LOCAL_RANK": "1"}, False), ({"CUDA_VISIBLE_DEVICES": "1,0", "LOCAL_RANK": "1"}, True)],
+    [({}, True), ({"CUDA_VISIBLE_DEVICES": "0"}, True), ({"CUDA_VISIBLE_DEVICES": "1"}, True),
+     ({"CUDA_VISIBLE_DEVICES": "1", "CUDAPERF_GPU": "0"}, False), ({"CUDAPERF_GPU": "1"}, False),
+     ({"CUDA_VISIBLE_DEVICES": "1", "CUDAPERF_GPU": "GPU-5a0"}, True),
+     ({"LOCAL_RANK": "1"}, False), ({"CUDA_VISIBLE_DEVICES": "1,0", "LOCAL_RANK": "1"}, False),
+     ({"CUDA_VISIBLE_DEVICES": "1,0", "LOCAL_RANK": "1", "CUDAPERF_GPU": "0"}, True)],
 )  # fmt: skip
 def test_timing_waits_only_for_who_is_on_its_gpu(
     environment: dict[str, Any], shares: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CUDA_VISIBLE_DEVICES", "LOCAL_RANK"):
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDAPERF_GPU", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

@@ -32,7 +32,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
+from cudaperf_agent.cuda.gpu import chosen_environment, find_gpu, read_clocks
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.errors import BackendUnavailable, CudaPerfError
 from cudaperf_agent.tasks.model import Task
@@ -280,7 +280,7 @@ def main(argv: Sequence[str] | None = None, *, program: str = "python3 -m traini
         _say(f"{len(names)} tasks to measure on {kind}, {options.workers} workers, {options.seconds:g} s")
         finished = run_slice(
             names,
-            Bench(device.program, device.bench, device.l2_bytes),
+            Bench(device.program, device.bench, device.l2_bytes, chosen_environment()),
             device.compile_it,
             Results(options.out, BenchConfig().slice_bytes),
             scratch,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.cuda.base import CandidateVerifier
+from cudaperf_agent.cuda.gpu import chosen_gpu
 from cudaperf_agent.errors import BackendUnavailable, ConfigError
 from cudaperf_agent.store.repository import Store
 from cudaperf_agent.tasks.model import Task
@@ -146,13 +147,16 @@ def _require_libraries() -> None:
 
 
 def shares_gpu() -> bool:
-    """Whether this process generates and learns on the GPU that candidates are timed on, which is the first one.
+    """Whether this process generates and learns on the GPU that candidates are timed on.
 
-    With two GPUs, ``CUDA_VISIBLE_DEVICES=1`` leaves the first one to timing: candidates do not see that variable.
+    With two GPUs, ``CUDA_VISIBLE_DEVICES=1 CUDAPERF_GPU=0`` leaves the first one to timing.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     local = int(os.environ.get("LOCAL_RANK", "0"))
-    return (visible[local] if len(visible) > local and visible[local] else str(local)) in ("0", "")
+    ours = visible[local].strip() if len(visible) > local and visible[local].strip() else str(local)
+    timed = chosen_gpu() or "0"
+    # A number and a UUID may be the same device.
+    return ours == timed or ours.isdigit() != timed.isdigit()
 
 
 def _verifier(config: GrpoConfig) -> CandidateVerifier:
