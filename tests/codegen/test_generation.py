@@ -36,8 +36,8 @@ async def test_the_naive_variant_gives_what_the_c_gives(path: Path, tmp_path: Pa
     naive = generation.naive
     assert naive is not None
     assert sum(v.naive for v in generation.variants) == 1
-    cases = make_cases(task, hidden=False)
-    trouble = await check(task, naive.source, cases, tmp_path, oracle=Oracle(task))
+    cases = [*make_cases(task, hidden=False), *make_cases(task, hidden=True)]
+    trouble = await check(task, naive.source, cases, tmp_path, oracle=Oracle(task), orders=("forward", "reverse"))
     assert trouble.text == ""
 
 
@@ -48,6 +48,8 @@ async def test_every_variant_passes_visible_and_hidden_cases(path: Path, tmp_pat
     oracle = Oracle(task)
     cases = [*make_cases(task, hidden=False), *make_cases(task, hidden=True)]
     for variant in generation.variants:
+        if variant.naive and path in TRANSLATED:
+            continue  # the test before this one
         trouble = await check(task, variant.source, cases, tmp_path, oracle=oracle, orders=("forward", "reverse"))
         assert trouble.text == "", variant.strategy
 
