@@ -10,11 +10,8 @@ from module_runs import HANDED, HERE, Traced, compared, cuda_of, traced
 
 from cudaperf_agent.codegen.modules.kernels import THRESHOLDS
 from cudaperf_agent.codegen.modules.variants import generate_module
-from cudaperf_agent.cuda.compile import CompileConfig, compile_cuda
-from cudaperf_agent.cuda.toolchain import find_nvcc
-from cudaperf_agent.execution.child import Limits
+from tests.nvcc_batches import refused
 
-BATCH = 24
 FILES = [*sorted(HANDED.glob("*.py")), *sorted((HERE / "cases").glob("*.py"))]
 OTHER_STYLES = ("group_norm_silu", "row_softmax_scale", "arg_reductions", "column_statistics", "whole_reductions")
 PRODUCTS = ("linear_gelu_residual", "matmul_transposed", "convolution_bias_pool")
@@ -81,14 +78,6 @@ async def test_declined_with_the_operator_and_its_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 async def test_nvcc_compiles_every_variant(modules: dict[str, Traced]) -> None:
-    """Many in one translation unit, each with its launchers renamed and in a namespace of its own."""
-    texts = list({cuda_of(v.source): None for m in modules.values() for v in m.generation.variants})
-    assert len(texts) > 100
-    config = CompileConfig(flags=("-O1", "-std=c++14"), limits=Limits(seconds=600), source_bytes=8 << 20)
-    for first in range(0, len(texts), BATCH):
-        parts = ["#include <cuda_runtime.h>", "#include <cuda_bf16.h>", "#include <cuda_fp16.h>", "#include <math.h>"]
-        for number, text in enumerate(texts[first : first + BATCH]):
-            body = "\n".join(line for line in text.splitlines() if not line.startswith("#include"))
-            parts.append(f"namespace v{number} {{\n{body.replace(' forward_', f' v{number}_forward_')}\n}}")
-        made = await compile_cuda(find_nvcc(), "\n".join(parts), "cubin", config=config)
-        assert made.artefact is not None, [d for d in made.diagnostics if d.severity == "error"][:5]
+    texts = {f"{n}/{v.strategy}": cuda_of(v.source) for n, m in modules.items() for v in m.generation.variants}
+    assert len(texts) > 200
+    assert await refused(texts, flags=["-std=c++14"]) == {}
