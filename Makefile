@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed-for-tests
 # The torch that tests run with; users of the package take any that its extras admit.
 TEST_TORCH ?= torch==2.13.0
 
-.PHONY: setup demo test test-all test-fast test-vllm lint types imports clean
+.PHONY: setup demo test test-fast test-vllm lint types imports clean
 
 setup: $(STAMP)
 
@@ -42,10 +42,7 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-test: lint types imports test-all
-
-# With `make -j2 test`, beside mypy, which takes half a minute of one core.
-test-all: $(STAMP)
+test: lint types imports
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-fast: $(STAMP)
