@@ -31,8 +31,9 @@ READ_ELSEWHERE = {
     "CUDAPERF_CACHE_DIR": "Folder of what can be made again: compiled runners, converted weights.",
     "CUDAPERF_CONFIG_DIR": "Folder of the user file, config.toml.",
     "CUDAPERF_NVCC": "The nvcc to use, where the one that is found is not the one that is wanted.",
-    "CUDAPERF_GPU": "Number or UUID of the GPU that candidates run on; else the first of "
-    "CUDA_VISIBLE_DEVICES, or of all. `off` hides it: candidates run on the emulator.",
+    "CUDAPERF_GPU": "The one GPU that candidates run on: number (`0` is the first) or UUID as in "
+    "CUDA_VISIBLE_DEVICES; else the first of CUDA_VISIBLE_DEVICES, or of all. `off`, `no` or `false` hides it: "
+    "candidates run on the emulator.",
     "CUDAPERF_KERNELS": "Folder of kernels that are compiled already, for a written model_new.py; named by digest.",
     "CUDAPERF_EMULATOR_SUPPRESS": "Set for a candidate's process alone: the kernel that is left out.",
 }

@@ -113,7 +113,10 @@ def _compiler() -> Check:
 def _gpu() -> Check:
     from cudaperf_agent.cuda.gpu import find_gpu
 
-    gpu = find_gpu()
+    try:
+        gpu = find_gpu()
+    except CudaPerfError as error:
+        return Check("GPU", "missing", str(error).partition("\n")[0], error.hint or "")
     if gpu is None:
         hint = "candidates are tested on the CPU emulator, and nothing is timed"
         return Check("GPU", "absent", "none is here or visible to this process", hint)

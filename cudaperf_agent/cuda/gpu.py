@@ -12,16 +12,21 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from cudaperf_agent.errors import BackendUnavailable
+from cudaperf_agent.errors import BackendUnavailable, ConfigError
 
 _CHOICE, _VISIBLE = "CUDAPERF_GPU", "CUDA_VISIBLE_DEVICES"
+_ORDER = "CUDA_DEVICE_ORDER"  # what the numbers mean: by speed, or by place on the bus
 _OFF = ("off", "no", "false")
+_HIDING = ("none", "void", "nodevfiles")  # what is written besides -1 to hide every device
+_OTHERS = f"nvidia-smi -L lists them; {_CHOICE}=off tests on the emulator"
 _ASK_SECONDS = 60.0
 _SMI_SECONDS = 15.0
 _NVML_SM, _NVML_MEMORY = 1, 2  # nvmlClockType_t
@@ -86,55 +91,77 @@ class Gpu:
         return 2.0 * self.memory_clock_khz * 1e3 * self.bus_bits / 8
 
 
+@lru_cache(maxsize=1)
+def chosen_environment() -> Mapping[str, str]:
+    """Variables by which a process sees the GPU of candidates alone; none where the environment says nothing.
+
+    Decided by the first call: what is set later, while an engine starts, is not meant for candidates.
+    """
+    named = os.environ.get(_CHOICE, "").strip()
+    if not named or named.lower() in _OFF:
+        named = os.environ.get(_VISIBLE, "").split(",")[0].strip()
+    order = os.environ.get(_ORDER, "")
+    return MappingProxyType({name: value for name, value in ((_VISIBLE, named), (_ORDER, order)) if value})
+
+
 def chosen_gpu() -> str | None:
     """Number or UUID of the GPU that the environment names for candidates; `None` where it names none."""
-    named = os.environ.get(_CHOICE, "").strip()
-    if named and named.lower() not in _OFF:
-        return named
-    return os.environ.get(_VISIBLE, "").split(",")[0].strip() or None
-
-
-def chosen_environment() -> dict[str, str]:
-    """Variables by which a process sees the GPU of candidates alone; none where the environment names none."""
-    chosen = chosen_gpu()
-    return {} if chosen is None else {_VISIBLE: chosen}
+    return chosen_environment().get(_VISIBLE)
 
 
 @lru_cache(maxsize=1)
 def find_gpu() -> Gpu | None:
-    """The GPU of candidates, `None` where there is none or ``CUDAPERF_GPU=off`` hides it.
+    """The GPU of candidates, `None` where there is none or it is hidden, as by ``CUDAPERF_GPU=off``.
 
     Raises:
-        BackendUnavailable: ``CUDAPERF_GPU`` names one that is not there.
+        BackendUnavailable: The variables name one that is not there.
+        ConfigError: ``CUDAPERF_GPU`` names several.
     """
     named = os.environ.get(_CHOICE, "").strip()
     if named.lower() in _OFF:
         return None
+    chosen = chosen_gpu()
     if not named:
-        return _first_visible()
-    # What this process sees is not ours to change: the driver may be at work in it already.
+        found = _first_visible()
+        if found is None and _names_device(chosen) and _driver() is not None and _asked(None) is not None:
+            visible = os.environ.get(_VISIBLE, "")
+            raise BackendUnavailable(f"of the GPUs here `{visible}` shows none", where=_VISIBLE, hint=_OTHERS)
+        return found
+    if "," in named:
+        raise ConfigError(f"`{named}` is more than one GPU", where=_CHOICE, hint=f"for instance {_CHOICE}=0")
+    found = _asked(named)
+    if found is None:
+        raise BackendUnavailable(f"there is no GPU `{named}`", where=_CHOICE, hint=_OTHERS)
+    return found
+
+
+def _names_device(entry: str | None) -> bool:
+    return entry is not None and not entry.startswith("-") and entry.lower() not in _HIDING
+
+
+def _asked(visible: str | None) -> Gpu | None:
+    """The first device that a process of its own sees, of one that is named or of all.
+
+    What this process sees is not ours to change: the driver may be at work in it already.
+    """
     code = "import json; from cudaperf_agent.cuda import gpu; print(json.dumps(gpu.told()))"
     paths = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
-    ours = {name: value for name, value in os.environ.items() if name != _CHOICE}
+    ours = {name: value for name, value in os.environ.items() if name not in (_CHOICE, _VISIBLE)}
+    named = {} if visible is None else {_VISIBLE: visible}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**ours, _VISIBLE: named, "PYTHONPATH": paths},
+            [sys.executable, "-P", "-c", code],  # nothing is imported from the working folder
+            env={**ours, **named, "PYTHONPATH": paths},
             capture_output=True,
             text=True,
             timeout=_ASK_SECONDS,
             check=True,
         )
-        told = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise BackendUnavailable(f"what {_CHOICE}={named} is cannot be found out: {error}") from error
-    if told is None:
-        raise BackendUnavailable(
-            f"there is no GPU `{named}`",
-            where=_CHOICE,
-            hint=f"nvidia-smi -L lists them; {_CHOICE}=off tests on the emulator",
-        )
-    return Gpu(**told)
+        where = _VISIBLE if visible is None else _CHOICE
+        raise BackendUnavailable(f"the driver cannot be asked: {error}", where=where, hint=_OTHERS) from error
+    return None if answer is None else Gpu(**answer)
 
 
 def told() -> dict[str, Any] | None:
@@ -143,10 +170,16 @@ def told() -> dict[str, Any] | None:
     return None if found is None else asdict(found)
 
 
-def _first_visible() -> Gpu | None:
+def _driver() -> ctypes.CDLL | None:
     try:
-        cuda = ctypes.CDLL("libcuda.so.1")
+        return ctypes.CDLL("libcuda.so.1")
     except OSError:
+        return None
+
+
+def _first_visible() -> Gpu | None:
+    cuda = _driver()
+    if cuda is None:
         return None
     count, device, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
@@ -198,9 +231,11 @@ def _by_nvml() -> dict[str, Any]:
     device, value, reasons = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_ulonglong()
     # Its numbers are not those of CUDA, which takes the fastest first and leaves out what is hidden.
     uuid = _known_uuid().encode()
-    by_uuid = uuid and not nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(device))
-    if not by_uuid and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
-        return {}
+    if not uuid or nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(device)):
+        # A part of a device has a UUID that is not its device's. Where there are several, the first may be another.
+        several = nvml.nvmlDeviceGetCount_v2(ctypes.byref(value)) or value.value != 1
+        if (uuid and several) or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+            return {}
     found: dict[str, Any] = {}
 
     def ask(name: str, function: str, *arguments: int, scale: float = 1.0) -> None:

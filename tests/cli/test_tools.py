@@ -214,6 +214,19 @@ def test_doctor_has_nothing_to_calibrate_without_a_gpu(cli: Cli, monkeypatch: py
     assert cli("doctor", "--calibrate", "--json").json["error"]["message"].endswith("nothing to calibrate")
 
 
+def test_doctor_tells_the_rest_where_the_named_gpu_is_not_there(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudaperf_agent.cuda.gpu import find_gpu
+
+    find_gpu.cache_clear()
+    monkeypatch.setenv("CUDAPERF_GPU", "99")
+    done = cli("doctor")
+    assert done.code == 3
+    assert "missing  GPU: CUDAPERF_GPU: there is no GPU `99`" in done.out
+    assert "nvidia-smi -L" in done.out
+    assert "sandbox:" in done.out
+    find_gpu.cache_clear()
+
+
 def test_doctor_tells_a_calibration(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from cudaperf_agent.cli import calibrate
     from cudaperf_agent.cuda.calibrate import Calibration

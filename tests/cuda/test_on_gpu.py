@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
 
 import pytest
 
 from cudaperf_agent.codegen.dropin import make_dropin
 from cudaperf_agent.cuda.compile import compile_cuda
-from cudaperf_agent.cuda.gpu import find_gpu, read_clocks
+from cudaperf_agent.cuda.gpu import chosen_environment, find_gpu, read_clocks
 from cudaperf_agent.cuda.link import linked_c
 from cudaperf_agent.cuda.measure import C_END_TO_END, C_ONE_CORE, NAIVE
 from cudaperf_agent.cuda.measuring import TIMER
+from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.cuda.timing import TIMING
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
@@ -25,6 +31,36 @@ from cudaperf_agent.tasks.prepare import prepare
 CHEATS = Path(__file__).parent.parent / "cheats"
 HONEST = (CHEATS / "00_honest.cu").read_text()
 needs_gpu = pytest.mark.skipif(find_gpu() is None, reason="no NVIDIA GPU here")
+WHO = r"""
+#include <cstdio>
+int main() {
+  int count = 0;
+  cudaDeviceProp device;
+  if (cudaGetDeviceCount(&count) || cudaGetDeviceProperties(&device, 0)) return 1;
+  printf("%d ", count);
+  for (int i = 0; i < 16; i++) printf("%02x", (unsigned char)device.uuid.bytes[i]);
+}
+"""
+
+
+def all_gpus() -> list[str]:
+    """UUIDs of the machine's GPUs."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    asked = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False)
+    return done.stdout.split() if done.returncode == 0 else []
+
+
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No GPU is named; what was known is asked anew, before and after."""
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDAPERF_GPU"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    monkeypatch.undo()
+    find_gpu.cache_clear()
+    chosen_environment.cache_clear()
 
 
 def test_no_gpu_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +144,33 @@ async def test_work_on_another_stream_is_waited_for() -> None:
         times.append(device.median)
     assert times[1] > 0.7 * times[0]
     await verifier.aclose()
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.usefixtures("undecided")
+async def test_a_candidate_runs_on_the_gpu_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What we are told, what a process in the sandbox sees and what the clocks are read of is one device."""
+    uuids = await asyncio.to_thread(all_gpus)
+    if len(uuids) < 2:
+        pytest.skip("needs two GPUs")
+    built = await compile_cuda(find_nvcc(), WHO, "program", wrap=detect().wrap)
+    assert built.artefact is not None, built.diagnostics
+    found: dict[str, str] = {}
+    for named in ("0", "1", *uuids[:2]):
+        monkeypatch.setenv("CUDAPERF_GPU", named)
+        find_gpu.cache_clear()
+        chosen_environment.cache_clear()
+        gpu = find_gpu()
+        assert gpu is not None
+        with TemporaryDirectory() as folder:  # not below pytest's folder, which another user may not enter
+            argv = detect().for_gpu().wrap([str(built.artefact)], Path(folder))
+            child = await run_child(argv, cwd=Path(folder), env={"PATH": "/usr/bin:/bin", **gpu_environment()})
+        assert child.ok, child.stderr
+        count, uuid = child.stdout.decode().split()
+        assert count == "1"
+        assert f"GPU-{UUID(uuid)}" == gpu.uuid
+        assert named in (gpu.uuid, "0", "1")
+        assert read_clocks()
+        found[named] = gpu.uuid
+    assert found["0"] != found["1"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cudaperf_agent.cuda.gpu import chosen_environment
+from cudaperf_agent.cuda.on_gpu import gpu_environment
 from cudaperf_agent.errors import UsageError
 from cudaperf_agent.policies.base import Message, ProposalRequest
 from cudaperf_agent.tasks.model import Task
@@ -69,6 +72,17 @@ async def test_the_trained_model_answers_with_its_newest_weights(tiny_policy: Pa
     await engine.policy.aclose()
 
 
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No GPU is named, and none has been chosen before."""
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDAPERF_GPU", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    chosen_environment.cache_clear()
+    yield
+    chosen_environment.cache_clear()
+
+
+@pytest.mark.usefixtures("undecided")
 def test_an_engine_does_not_take_the_launcher_for_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "1234"}.items():
         monkeypatch.setenv(name, value)
@@ -76,24 +90,27 @@ def test_an_engine_does_not_take_the_launcher_for_its_own(monkeypatch: pytest.Mo
     before = dict(os.environ)
     with one_device():
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "6"
+        assert gpu_environment()["CUDA_VISIBLE_DEVICES"] == "4"  # candidates stay where they are
         assert os.environ["VLLM_WORKER_MULTIPROCESSING_METHOD"] == "spawn"
         assert not {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT"} & os.environ.keys()
     assert dict(os.environ) == before
 
 
+@pytest.mark.usefixtures("undecided")
 @pytest.mark.parametrize(
     ("environment", "shares"),
     [({}, True), ({"CUDA_VISIBLE_DEVICES": "0"}, True), ({"CUDA_VISIBLE_DEVICES": "1"}, True),
      ({"CUDA_VISIBLE_DEVICES": "1", "CUDAPERF_GPU": "0"}, False), ({"CUDAPERF_GPU": "1"}, False),
      ({"CUDA_VISIBLE_DEVICES": "1", "CUDAPERF_GPU": "GPU-5a0"}, True),
+     ({"CUDA_VISIBLE_DEVICES": "GPU-5a01", "CUDAPERF_GPU": "GPU-5a0"}, True),
+     ({"CUDA_VISIBLE_DEVICES": "GPU-7b1", "CUDAPERF_GPU": "GPU-5a0"}, False),
+     ({"CUDA_VISIBLE_DEVICES": "11", "CUDAPERF_GPU": "1"}, False),
      ({"LOCAL_RANK": "1"}, False), ({"CUDA_VISIBLE_DEVICES": "1,0", "LOCAL_RANK": "1"}, False),
      ({"CUDA_VISIBLE_DEVICES": "1,0", "LOCAL_RANK": "1", "CUDAPERF_GPU": "0"}, True)],
 )  # fmt: skip
 def test_timing_waits_only_for_who_is_on_its_gpu(
     environment: dict[str, Any], shares: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CUDA_VISIBLE_DEVICES", "CUDAPERF_GPU", "LOCAL_RANK"):
-        monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert shares_gpu() is shares

@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class Bench:
     program: Path
     config: BenchConfig
     l2_bytes: int
-    env: dict[str, str] | None = None
+    env: Mapping[str, str] | None = None
     _process: subprocess.Popen[bytes] | None = None
     _pending: bytes = b""
     _served: int = 0

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from cudaperf_agent.cuda.gpu import chosen_environment
 from cudaperf_agent.errors import UsageError
 from cudaperf_agent.policies.base import Policy, Proposal, ProposalRequest
 from cudaperf_agent.policies.sampling import Row, SamplingConfig, row_seed, sample
@@ -186,6 +187,7 @@ def one_device() -> Iterator[None]:
 
     The engine must not take the trainer's launcher for its own, nor inherit a driver that this process has opened.
     """
+    chosen_environment()  # decided before, since candidates may run while the engine starts
     before = dict(os.environ)
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
     if "LOCAL_RANK" in before:

@@ -155,8 +155,12 @@ def shares_gpu() -> bool:
     local = int(os.environ.get("LOCAL_RANK", "0"))
     ours = visible[local].strip() if len(visible) > local and visible[local].strip() else str(local)
     timed = chosen_gpu() or "0"
-    # A number and a UUID may be the same device.
-    return ours == timed or ours.isdigit() != timed.isdigit()
+    # A number and a UUID may be the same device, and a UUID may be cut short.
+    return ours == timed or ours.isdigit() != timed.isdigit() or _same_uuid(ours, timed)
+
+
+def _same_uuid(one: str, other: str) -> bool:
+    return not one.isdigit() and (one.startswith(other) or other.startswith(one))
 
 
 def _verifier(config: GrpoConfig) -> CandidateVerifier:
