@@ -5,7 +5,8 @@
 
 FOLDER, as `visit_gpu.sh --unpack` lays it out, holds CONDITION/metrics.jsonl of runs, and evaluate/NAME.json of
 evaluations, or time/NAME.json with times: `base` is the bare model, `warm` the warm start, the others are conditions.
-The section between the marks in docs/training.md is written anew, and docs/grpo-*.svg with it.
+The section between NAME's marks in docs/training.md is written anew, and docs/grpo-NAME-*.svg with it; where the page
+has none it is added at the end.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from training.evaluation.facts import Evaluation  # noqa: E402
 KEPT = Path(__file__).parent / "grpo"
 PAGE = ROOT / "docs" / "training.md"
 PICTURES = ROOT / "docs"
-BEGIN, END = "<!-- GRPO results: written by benchmarks/grpo_results.py -->", "<!-- end of GRPO results -->"
+BEGIN, END = "<!-- GRPO results, {}: written by benchmarks/grpo_results.py -->", "<!-- end of GRPO results, {} -->"
 BASE, WARM = "base", "warm"
 CONDITIONS = {
     "both": "verifiable and structural",
@@ -105,7 +106,7 @@ def order(name: str) -> tuple[int, str]:
 
 def section(runs: dict[str, Steps], evaluations: dict[str, Evaluation], name: str) -> str:
     """The whole section as Markdown."""
-    lines = ["### GRPO from the warm start, on one GPU", ""]
+    lines = [f"### GRPO from the warm start, on one GPU: {name}", ""]
     if runs:
         lines += [*training(runs, name), ""]
     if evaluations:
@@ -127,15 +128,17 @@ def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
         "rewarded. With one seed a condition, this is a demonstration, no claim that one reward is better."
     )
     yield ""
-    yield f"![Reward by step]({picture_name('reward')}) ![Correct at the first turn by step]({picture_name('correct')})"
+    reward, correct = (picture_name(name, what) for what in ("reward", "correct"))
+    yield f"![Reward by step]({reward}) ![Correct at the first turn by step]({correct})"
     yield ""
-    yield "Means over the first and the last quarter of the steps:"
+    yield "Means over the first and the last quarter of the steps; each step has other tasks, not equally hard:"
     yield ""
     yield f"| | {' | '.join(f'`{n}`' for n in runs)} |"
     yield f"|---|{'---|' * len(runs)}"
     for key, label in LOGGED.items():
         if any(key in step for steps in runs.values() for step in steps):
             yield f"| {label} | {' | '.join(first_and_last(steps, key) for steps in runs.values())} |"
+    yield from on_the_same_tasks(runs)
     yield ""
     yield "Share of a step's time, each moment counted once:"
     yield ""
@@ -147,6 +150,25 @@ def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
         cells = [f"{fmean(s.get(key, 0.0) for s in rest):.0%}" for key in TIMES]
         busy, seconds = (fmean(s[key] for s in rest) for key in ("time/gpu_busy", "time/step_seconds"))
         yield f"| `{condition}` | {' | '.join(cells)} | {busy:.0%} | {seconds:.1f} |"
+
+
+def on_the_same_tasks(runs: dict[str, Steps], key: str = "correct@turn1") -> Iterator[str]:
+    """Conditions side by side, step by step: at a step they have the same tasks."""
+    by_step = {name: {s["step"]: float(s[key]) for s in steps if key in s} for name, steps in runs.items()}
+    names = list(by_step)
+    for number, first in enumerate(names):
+        for second in names[number + 1 :]:
+            shared = sorted(set(by_step[first]) & set(by_step[second]))
+            if shared:
+                gaps = [by_step[first][s] - by_step[second][s] for s in shared]
+                later = gaps[len(gaps) // 2 :]
+                yield ""
+                above, below = sum(g > 0 for g in gaps), sum(g < 0 for g in gaps)
+                yield (
+                    f"On the same tasks, step by step: correct at one turn, `{first}` less `{second}`, "
+                    f"{100 * fmean(gaps):+.1f} points over the {len(shared)} steps that both have "
+                    f"({100 * fmean(later):+.1f} over the second half of them); higher in {above}, lower in {below}."
+                )
 
 
 def spent(steps: Steps) -> float:
@@ -228,9 +250,9 @@ def pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     return found + [(trained[0], n) for n in trained[1:]]
 
 
-def picture_name(what: str) -> str:
+def picture_name(name: str, what: str) -> str:
     """File name of a picture."""
-    return f"grpo-{what}.svg"
+    return f"grpo-{name}-{what}.svg"
 
 
 def curves(runs: dict[str, Steps], key: str, title: str, *, width: int = 420, height: int = 240) -> str:
@@ -278,11 +300,12 @@ def main() -> None:
         ("correct", "correct@turn1", "share of trajectories correct at turn 1"),
     ):
         if any(key in step for steps in runs.values() for step in steps):
-            (args.pictures / picture_name(what)).write_text(curves(runs, key, title), encoding="utf-8")
+            (args.pictures / picture_name(args.name, what)).write_text(curves(runs, key, title), encoding="utf-8")
     page = args.page.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    text = f"{before.rstrip()}\n\n{BEGIN}\n{told}{END}\n{after.lstrip()}"
+    begin, end = BEGIN.format(args.name), END.format(args.name)
+    before, _, rest = page.partition(begin)
+    after = rest.partition(end)[2].strip()
+    text = f"{before.rstrip()}\n\n{begin}\n{told}{end}\n" + (f"\n{after}" if after else "")
     args.page.write_text(text.rstrip() + "\n", encoding="utf-8")
     print(told)
 

@@ -25,7 +25,7 @@ async def verify_async(
         settings: All settings.
         say: Called with what is being done.
     """
-    from cudaperf_agent.codegen.dropin import candidate_of, has_edited_dropin
+    from cudaperf_agent.codegen.dropin import candidate_of
 
     task = read_task(source)
     verifier = parts.make_verifier(settings.translate.seed, trust=settings.verify.trust)
@@ -34,11 +34,6 @@ async def verify_async(
         say(f"{task.path}: running {'the module' if task.module else 'the C'} of {task.name}")
         task = await parts.prepared(task, verifier)
         if not task.module:
-            if has_edited_dropin(task, candidate):
-                say(
-                    "the drop-in at the end is not as `cudaperf translate` writes it, so it is judged as part of the "
-                    "candidate, and its cudaperf_ names are refused; leave it out to judge the kernels alone"
-                )
             candidate = candidate_of(task, candidate)
         say("compiling the candidate and running the visible cases")
         verdict = await verifier.test(task, candidate)

@@ -16,6 +16,7 @@ from functools import partial
 from cudaperf_agent import __version__
 from cudaperf_agent.codegen.dropin_checks import checking_function, extent_check, scalar_checks
 from cudaperf_agent.codegen.forms import body_start, defines, detect_form, without_noise
+from cudaperf_agent.codegen.layout import tail_begins, tail_differs
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.model import CType, Parameter, Table, Task, TypeKind
 
@@ -30,6 +31,7 @@ _CPP_ONLY = re.compile(
 
 
 _MARK = "// ---- Drop-in for"
+_CHECK = "cudaperf_check"
 _MAKER = re.compile(rf"^({_MARK} \w+\(\), made by cudaperf) [\w.+-]+:", re.M)
 
 
@@ -53,11 +55,14 @@ def make_dropin(task: Task, source: str) -> DropIn | None:
 
     Args:
         task: Every buffer's extent is known (`tasks.prepare`).
-        source: The candidate, in device form, whole-file form, or a whole program.
+        source: The candidate, in device form, whole-file form, or a whole program. With our own drop-in below it in
+            any layout it is in device form, and stays as it is to the byte.
     """
     form = detect_form(task, source)
     if form is None:
         return None
+    if len(kernels_of(task, source)) < len(source):
+        return DropIn(source, host_part(task), "device")
     if form == "program":
         return DropIn(source, None, form)
     if form == "whole":
@@ -81,9 +86,27 @@ def candidate_of(task: Task, text: str) -> str:
     return text
 
 
-def has_edited_dropin(task: Task, text: str) -> bool:
-    """Whether a candidate still has a drop-in below it that is not as we write it."""
-    return f"\n{_MARK} {task.name}()" in f"\n{candidate_of(task, text)}"
+def kernels_of(task: Task, source: str) -> str:
+    """What somebody else wrote of a candidate: all of it, or what is above a drop-in of ours, in whatever layout.
+
+    Only the end of a file is looked at, and only layout and comments may differ: all the rest is not ours.
+    """
+    if task.mode != "function" or not _has_dropin(source):
+        return source
+    at = tail_begins(source, _wrapper(task))
+    above = source if at is None else source[:at]
+    return above if detect_form(task, above) == "device" else source
+
+
+def edited_dropin(task: Task, text: str) -> int | None:
+    """Where a candidate has a drop-in of ours that was edited: the line of the last difference. `None` without one."""
+    if task.mode != "function" or not _has_dropin(text) or len(kernels_of(task, text)) < len(text):
+        return None
+    return tail_differs(text, _wrapper(task))
+
+
+def _has_dropin(source: str) -> bool:
+    return _CHECK in source and _CHECK in without_noise(source)
 
 
 def device_prototype(task: Task) -> str:
@@ -118,7 +141,7 @@ def _wrapper(task: Task) -> str:
         "#include <cstdlib>",
         "#include <cuda_runtime.h>",
         "",
-        "static void cudaperf_check(int status, const char *step)",
+        f"static void {_CHECK}(int status, const char *step)",
         "{",
         "    if (status == cudaSuccess)",
         "        return;",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cudaperf_agent.codegen.dropin import DropIn, device_prototype, make_dropin
+from cudaperf_agent.codegen.dropin import DropIn, device_prototype, edited_dropin, kernels_of, make_dropin
 from cudaperf_agent.cuda.cheats import screen
 from cudaperf_agent.cuda.compile import Compiled, Kind, compile_cuda
 from cudaperf_agent.cuda.emulated import Emulated, build_emulated
@@ -62,10 +62,10 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
     if dropin is None:
         compiled = await _nvcc(place, source, lines)
         return Verdict(Status.NO_CODE, _missing_entry(task)) if compiled.ok else _compile_error(compiled)
-    finding = screen(source, program=dropin.form == "program")
+    finding = screen(kernels_of(task, source), program=dropin.form == "program")
     if finding is not None:
         where = f"line {finding.line}: " if finding.line else ""
-        return Verdict(Status.CHEAT, where + finding.message, dropin.form)
+        return Verdict(Status.CHEAT, where + finding.message + _of_the_dropin(task, source), dropin.form)
     linked = None if dropin.form == "program" else linked_c(task, dropin)
     await place.note_build()
     emulating = asyncio.create_task(_emulated(place, dropin.cu, linked))
@@ -109,6 +109,17 @@ async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated
             raise
         # The GPU decides; what the emulator would have seen besides goes unseen, and the verdict can say so.
         return Emulated(None, (), f"the emulator is not available: {error.message}", 0.0)
+
+
+def _of_the_dropin(task: Task, source: str) -> str:
+    """What to do where the names that are refused may be those of our own drop-in, edited."""
+    line = edited_dropin(task, source)
+    if line is None:
+        return ""
+    return (
+        f"; the drop-in at the end is not as `cudaperf translate` writes it, see line {line}: leave it out and it is "
+        "written anew, or restore it (layout and comments are free), or write a host function with names of your own"
+    )
 
 
 def _missing_entry(task: Task) -> str:

@@ -197,12 +197,18 @@ def test_verify_takes_the_file_that_translate_wrote(cli: Cli, tmp_path: Path) ->
     done = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
     assert done.code == 0, done.out
     assert done.json["verdict"]["form"] == "device"
-    assert "not as `cudaperf translate` writes it" not in done.err
     text = (tmp_path / "saxpy.cu").read_text()
+    layout = text.replace(";\n", ";\n\n").replace("//", "// mine:")
+    (tmp_path / "saxpy.cu").write_text(layout)
+    mine = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--json")
+    assert (mine.code, mine.json["verdict"]["form"]) == (0, "device"), mine.out
+    (tmp_path / "verdict.json").write_text(mine.out)
+    again = cli("verify", tmp_path / "saxpy.cu", "--task", source, "--replay", tmp_path / "verdict.json")
+    assert again.code == 0, again.out
     (tmp_path / "saxpy.cu").write_text(text.replace("std::abort()", "std::exit(1)"))
     edited = cli("verify", tmp_path / "saxpy.cu", "--task", source)
     assert edited.code == 1
-    assert "not as `cudaperf translate` writes it" in edited.err
+    assert "not as `cudaperf translate` writes it" in edited.out
 
 
 def test_doctor_has_nothing_to_calibrate_without_a_gpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from cudaperf_agent import __version__
-from cudaperf_agent.codegen.dropin import candidate_of, device_prototype, has_edited_dropin, host_part, make_dropin
+from cudaperf_agent.codegen.dropin import (
+    candidate_of,
+    device_prototype,
+    edited_dropin,
+    host_part,
+    kernels_of,
+    make_dropin,
+)
 from cudaperf_agent.codegen.forms import detect_form
 from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, Table, Task, TypeKind
@@ -136,9 +143,27 @@ def test_the_candidate_is_found_again_in_what_we_wrote_and_only_there(task: Task
     assert candidate_of(task, KERNEL) == KERNEL
     edited = made.cu.replace("cudaMemcpyDeviceToHost", "cudaMemcpyHostToDevice")
     assert candidate_of(task, edited) == edited
-    assert has_edited_dropin(task, edited)
-    assert not has_edited_dropin(task, made.cu)
-    assert not has_edited_dropin(task, KERNEL)
+    assert (
+        edited_dropin(task, edited) == edited[: edited.index('cudaMemcpyHostToDevice), "copying class')].count("\n") + 1
+    )
+    assert kernels_of(task, edited) == edited
+    assert edited_dropin(task, made.cu) is None
+    assert edited_dropin(task, KERNEL) is None
+
+
+def test_a_drop_in_of_ours_in_another_layout_stays_as_it_is(task: Task) -> None:
+    made = make_dropin(task, KERNEL)
+    assert made is not None
+    theirs = made.cu.replace(";\n", "; // so\n\n").replace("256", "512")
+    assert (
+        kernels_of(task, theirs)
+        .rstrip()
+        .startswith(KERNEL.replace(";\n", "; // so\n\n").replace("256", "512").rstrip())
+    )
+    assert "cudaperf_check" not in kernels_of(task, theirs)
+    again = make_dropin(task, theirs)
+    assert again is not None
+    assert (again.cu, again.host_c, again.form) == (theirs, made.host_c, "device")
 
 
 def test_what_another_version_wrote_is_found_again(task: Task) -> None:

@@ -119,12 +119,28 @@ def test_the_section_replaces_the_one_before(
     monkeypatch.setattr("sys.argv", arguments)
     results.main()
     once = page.read_text()
-    assert once.startswith("# Training\n\nBefore.\n\n" + results.BEGIN)
+    assert once.startswith("# Training\n\nBefore.\n\n" + results.BEGIN.format("h200"))
     results.main()
     assert page.read_text() == once
+    # Another run has a section of its own.
+    arguments[3] = "later"
+    results.main()
+    assert page.read_text().startswith(once.rstrip() + "\n\n" + results.BEGIN.format("later"))
+    both = page.read_text()
+    arguments[3] = "h200"
+    results.main()
+    assert page.read_text() == both
     for what in ("reward", "correct"):
-        picture = (tmp_path / results.picture_name(what)).read_text()
+        picture = (tmp_path / results.picture_name("h200", what)).read_text()
         assert picture.count("<polyline") == 2
+
+
+def test_conditions_are_compared_at_the_steps_that_both_have(results: ModuleType) -> None:
+    both = [{"step": n, "correct@turn1": 0.5} for n in range(1, 5)]
+    alone = [{"step": n, "correct@turn1": 0.5 + 0.1 * (n > 2)} for n in range(1, 9)]
+    told = " ".join(results.on_the_same_tasks({"both": both, "verifiable": alone}))
+    assert "`both` less `verifiable`, -5.0 points over the 4 steps that both have (-10.0 over the second half" in told
+    assert "higher in 0, lower in 2" in told
 
 
 def test_a_run_without_evaluations_is_told(results: ModuleType, tmp_path: Path) -> None:
