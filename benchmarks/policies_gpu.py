@@ -241,19 +241,17 @@ def with_chosen(wanted: Adapters, candidates: Adapters, folder: Path) -> Adapter
     say(f"chosen by {len(common)} tasks of the validation: {best}; pass@1 {shares}")
     if (adapter := candidates[best]) is not None:
         pack_adapter(adapter, folder.parent / "chosen-adapter.tar")
-    return wanted if same in wanted else dict([(same, candidates[best]), *wanted.items()])
+    return wanted if same in wanted else {same: candidates[best], **wanted}
 
 
 def pack_adapter(adapter: Path, into: Path) -> None:
     """An adapter's weights in bfloat16 and its configuration, as ``adapter/…`` in a .tar; whole or not at all."""
-    import torch
-    from safetensors.torch import load_file, save_file
+    from training.grpo.callbacks import halve_weights
 
     new = into.with_name(f"{into.name}.new")
     with tempfile.TemporaryDirectory() as folder:
         weights = Path(folder) / "adapter_model.safetensors"
-        halved = {name: value.to(torch.bfloat16) for name, value in load_file(adapter / weights.name).items()}
-        save_file(halved, weights, metadata={"format": "pt"})
+        halve_weights(adapter / weights.name, weights)
         with tarfile.open(new, "w") as tar:
             tar.add(weights, f"adapter/{weights.name}")
             tar.add(adapter / "adapter_config.json", "adapter/adapter_config.json")

@@ -124,11 +124,16 @@ class KeptAdapter(TrainerCallback):  # type: ignore[misc, unused-ignore]
 
 def write_adapter(model: Any, folder: Path) -> None:
     """A peft model's adapter in bfloat16."""
-    from safetensors.torch import load_file, save_file
-
     model.save_pretrained(folder)
     weights = folder / "adapter_model.safetensors"
-    save_file({k: v.to(torch.bfloat16) for k, v in load_file(weights).items()}, weights, metadata={"format": "pt"})
+    halve_weights(weights, weights)
+
+
+def halve_weights(weights: Path, into: Path) -> None:
+    """A file of weights in bfloat16."""
+    from safetensors.torch import load_file, save_file
+
+    save_file({k: v.to(torch.bfloat16) for k, v in load_file(weights).items()}, into, metadata={"format": "pt"})
 
 
 def halve_moments(path: Path) -> None:
