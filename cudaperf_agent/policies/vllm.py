@@ -40,6 +40,7 @@ class VllmConfig:
         eager: No CUDA graphs: starts sooner, generates slower.
         capture_sizes: Batch sizes for which CUDA graphs are recorded; few start sooner. `None` leaves it to vLLM.
         sampling: How answers are drawn.
+        adapters_at_once: Adapters that requests at work at the same time may have; more wait for each other.
     """
 
     model: str | None = None
@@ -55,6 +56,23 @@ class VllmConfig:
     eager: bool = False
     capture_sizes: tuple[int, ...] | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    adapters_at_once: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """Whose weights answer, and how: an adapter's number is the engine's name for what it holds of it."""
+
+    adapter: Path | None
+    number: int
+    sampling: SamplingConfig
+
+    def lora(self) -> Any:
+        if self.adapter is None:
+            return None
+        from vllm.lora.request import LoRARequest
+
+        return LoRARequest(f"{self.adapter.name}-{self.number}", self.number, str(self.adapter))
 
 
 class VllmPolicy:
@@ -67,13 +85,13 @@ class VllmPolicy:
         self._starting: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._numbers = itertools.count()
-        self._adapter: Path | None = self._config.adapter
-        self._adapter_id = 1
+        self._adapter_numbers = itertools.count(1)
+        self._draw = _Draw(self._config.adapter, next(self._adapter_numbers), self._config.sampling)
 
     @property
     def name(self) -> str:
         """``vllm:MODEL``, with ``+ADAPTER`` where one is loaded; adapters' folders are absolute."""
-        return f"vllm:{ModelSpec(self._config.model, self._adapter.absolute() if self._adapter else None)}"
+        return self._name(self._draw)
 
     def use_adapter(self, folder: Path | None) -> None:
         """From the next request on, answer with this adapter (`None`: the bare model). Running requests keep theirs.
@@ -81,10 +99,17 @@ class VllmPolicy:
         Raises:
             UsageError: The engine was configured without adapters.
         """
-        if folder is not None and not self._config.lora_rank:
-            raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
-        self._adapter = folder
-        self._adapter_id += 1  # a new id, or the engine would go on with the weights it has cached under the old one
+        self._draw = self._new_draw(folder, self._draw.sampling)
+
+    def beside(self, folder: Path | None, sampling: SamplingConfig) -> VllmBeside:
+        """A policy of its own on this engine, answering at the same time by this adapter (`None`: the bare model).
+
+        It lives as long as this policy does. More adapters at once than `VllmConfig.adapters_at_once` take turns.
+
+        Raises:
+            UsageError: The engine was configured without adapters.
+        """
+        return VllmBeside(self, self._new_draw(folder, sampling))
 
     async def start(self) -> None:
         """Start the engine now, on the event loop that will use it, instead of with the first request.
@@ -96,7 +121,7 @@ class VllmPolicy:
 
     def use_sampling(self, sampling: SamplingConfig) -> None:
         """From the next request on, draw like this."""
-        self._config = replace(self._config, sampling=sampling)
+        self._draw = replace(self._draw, sampling=sampling)
 
     async def propose(self, request: ProposalRequest) -> list[Proposal]:
         """`request.n` answers, drawn beside those of every other trajectory.
@@ -105,10 +130,7 @@ class VllmPolicy:
             BackendUnavailable: vLLM is missing, does not start, or its engine died.
             UsageError: The prompt does not fit the model's context.
         """
-        await self._start()
-        prompt = self._encode(request)
-        answers = [self._answer(request, prompt, k) for k in range(request.n)]
-        return list(await asyncio.gather(*answers))
+        return await self._propose(request, self._draw)
 
     async def aclose(self) -> None:
         """Stop the engine's processes."""
@@ -116,11 +138,26 @@ class VllmPolicy:
             self._engine.shutdown()
             self._engine = None
 
-    async def _answer(self, request: ProposalRequest, prompt: list[int], k: int) -> Proposal:
+    def _name(self, draw: _Draw) -> str:
+        return f"vllm:{ModelSpec(self._config.model, draw.adapter.absolute() if draw.adapter else None)}"
+
+    def _new_draw(self, folder: Path | None, sampling: SamplingConfig) -> _Draw:
+        if folder is not None and not self._config.lora_rank:
+            raise UsageError("this engine takes no adapters", hint="Set lora_rank above 0.")
+        # A new number, or the engine would go on with the weights it has cached under the old one.
+        return _Draw(folder, next(self._adapter_numbers), sampling)
+
+    async def _propose(self, request: ProposalRequest, draw: _Draw) -> list[Proposal]:
+        await self._start()
+        prompt = self._encode(request)
+        answers = [self._answer(request, prompt, k, draw) for k in range(request.n)]
+        return list(await asyncio.gather(*answers))
+
+    async def _answer(self, request: ProposalRequest, prompt: list[int], k: int, draw: _Draw) -> Proposal:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        sampling = self._config.sampling
+        sampling = draw.sampling
         limit = self._engine.model_config.max_model_len - len(prompt)
         listener = request.on_token if request.n == 1 else None
         params = SamplingParams(
@@ -138,7 +175,7 @@ class VllmPolicy:
         text, reason = "", ""
         try:
             stream = self._engine.generate(
-                {"prompt_token_ids": prompt}, params, f"cudaperf-{next(self._numbers)}", lora_request=self._lora()
+                {"prompt_token_ids": prompt}, params, f"cudaperf-{next(self._numbers)}", lora_request=draw.lora()
             )
             async for output in stream:
                 piece = output.outputs[0]
@@ -155,19 +192,12 @@ class VllmPolicy:
         return Proposal(
             text=text,
             finish_reason=reason or "stop",
-            model=self.name,
+            model=self._name(draw),
             prompt_token_ids=tuple(prompt),
             token_ids=tuple(ids),
             logprobs=tuple(logprobs),
             usage={"prompt_tokens": len(prompt), "completion_tokens": len(ids)},
         )
-
-    def _lora(self) -> Any:
-        if self._adapter is None:
-            return None
-        from vllm.lora.request import LoRARequest
-
-        return LoRARequest(f"{self._adapter.name}-{self._adapter_id}", self._adapter_id, str(self._adapter))
 
     def _encode(self, request: ProposalRequest) -> list[int]:
         messages = [{"role": m.role, "content": m.content} for m in request.messages]
@@ -190,6 +220,26 @@ class VllmPolicy:
         async with self._starting:
             if self._engine is None:
                 self._tokenizer, self._engine = start_engine(self._config)
+
+
+class VllmBeside:
+    """One of several policies that answer by one engine at the same time, each by an adapter of its own."""
+
+    def __init__(self, owner: VllmPolicy, draw: _Draw) -> None:
+        self._owner = owner
+        self._draw = draw
+
+    @property
+    def name(self) -> str:
+        """As `VllmPolicy.name`."""
+        return self._owner._name(self._draw)
+
+    async def propose(self, request: ProposalRequest) -> list[Proposal]:
+        """As `VllmPolicy.propose`."""
+        return await self._owner._propose(request, self._draw)
+
+    async def aclose(self) -> None:
+        """Nothing: the engine is its owner's."""
 
 
 def check_vllm(config: VllmConfig) -> None:
@@ -238,7 +288,7 @@ def start_engine(config: VllmConfig) -> tuple[Any, Any]:
     if config.cache_bytes is not None:
         options["kv_cache_memory_bytes"] = config.cache_bytes
     if config.lora_rank:
-        options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": 2}
+        options |= {"enable_lora": True, "max_lora_rank": config.lora_rank, "max_loras": config.adapters_at_once}
     try:
         engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**options))
     except (RuntimeError, ValueError, OSError) as error:

@@ -88,19 +88,25 @@ async def test_a_prompt_that_does_not_fit_says_so(policy: VllmPolicy) -> None:
         await policy.propose(ask("x " * 3000))
 
 
-async def test_an_adapter_is_taken_and_given_back(policy: VllmPolicy, tmp_path: Path) -> None:
+def write_adapter(folder: Path, seed: int) -> Path:
     import peft
     import torch
     from transformers import AutoModelForCausalLM
 
     from cudaperf_agent.policies.smollm2 import smollm2_folder
 
+    torch.manual_seed(seed)
     base = AutoModelForCausalLM.from_pretrained(smollm2_folder(), dtype=torch.float32)
     lora = peft.get_peft_model(base, peft.LoraConfig(r=8, target_modules="all-linear"))
     for name, weight in lora.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.05)
-    lora.save_pretrained(tmp_path)
+    lora.save_pretrained(folder)
+    return folder
+
+
+async def test_an_adapter_is_taken_and_given_back(policy: VllmPolicy, tmp_path: Path) -> None:
+    write_adapter(tmp_path, seed=0)
     (before,) = await policy.propose(ask(seed=9))
     policy.use_adapter(tmp_path)
     (adapted,) = await policy.propose(ask(seed=9))
@@ -109,3 +115,23 @@ async def test_an_adapter_is_taken_and_given_back(policy: VllmPolicy, tmp_path: 
     (after,) = await policy.propose(ask(seed=9))
     assert adapted.token_ids != before.token_ids
     assert after.token_ids == before.token_ids
+
+
+async def test_policies_on_one_engine_answer_at_once_each_by_its_own_adapter(
+    policy: VllmPolicy, tmp_path: Path
+) -> None:
+    folders = [write_adapter(tmp_path / name, seed) for seed, name in enumerate(("one", "other"))]
+    alone = []
+    for folder in (*folders, None):
+        policy.use_adapter(folder)
+        alone += await policy.propose(ask(seed=9))
+    short = SamplingConfig(temperature=1.0, max_tokens=12)
+    beside = [policy.beside(folder, short) for folder in (*folders, None)]
+    together = [answers[0] for answers in await asyncio.gather(*(p.propose(ask(seed=9)) for p in beside))]
+    assert len({p.token_ids for p in together}) == 3
+    assert [p.token_ids for p in together] == [p.token_ids for p in alone]
+    assert [p.model for p in together] == [p.name for p in beside] == [p.model for p in alone]
+    # The engine's own policy is untouched, and a number of tokens is each one's own.
+    assert policy.name == "vllm:smollm2-135m-instruct"
+    (cut,) = await policy.beside(folders[0], replace(short, max_tokens=3)).propose(ask(seed=9))
+    assert cut.token_ids == (alone[0].token_ids or ())[:3]

@@ -84,6 +84,9 @@ class VerifySection(Section):
     """Timed calls of a candidate."""
     contents: int = Field(default=24, ge=1)
     """Input sets that the timed calls go through; a few make a task's first timing much cheaper."""
+    test_seconds: float = Field(default=30.0, gt=0)
+    """Limit of one run of all cases of a candidate on the emulator. Endless loops, of which a policy writes many alike,
+    are waited for so long."""
     spared_processors: int = Field(default=SPARED_PROCESSORS, ge=0)
     """Not used by compilers and tests beside vLLM: its two processes and the trainer must not wait for them."""
     seed: int = Field(default=0, ge=0)

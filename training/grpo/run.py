@@ -166,6 +166,7 @@ def _same_uuid(one: str, other: str) -> bool:
 def _verifier(config: GrpoConfig) -> CandidateVerifier:
     from cudaperf_agent.cuda.timing import TIMING
     from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+    from cudaperf_agent.cuda.workplace import EMULATED_LIMITS
 
     wanted = config.verify
     fewest = min(TIMING.fewest_contents, wanted.contents)
@@ -173,7 +174,12 @@ def _verifier(config: GrpoConfig) -> CandidateVerifier:
     spared = wanted.spared_processors if config.rollout.engine == "vllm" else 0
     jobs = judging_jobs(spared)
     numbers = VerifierConfig(
-        seed=wanted.seed, also_emulate=wanted.emulate, timing=timing, compile_jobs=jobs, run_jobs=jobs
+        seed=wanted.seed,
+        also_emulate=wanted.emulate,
+        emulated=replace(EMULATED_LIMITS, seconds=wanted.test_seconds),
+        timing=timing,
+        compile_jobs=jobs,
+        run_jobs=jobs,
     )
     return Verifier(numbers, gpu=None) if wanted.backend == "emulator" else Verifier(numbers)
 
