@@ -14,6 +14,7 @@ from typing import Any, Literal
 from cudaperf_agent.cuda.blame import broken, is_candidates, refuse_system_trouble
 from cudaperf_agent.cuda.cached import touch
 from cudaperf_agent.cuda.diagnostics import KernelResources, parse_diagnostics, parse_resources
+from cudaperf_agent.cuda.link import OWN_FIRST
 from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, Nvcc
 from cudaperf_agent.cuda.verdict import Diagnostic
 from cudaperf_agent.errors import BackendUnavailable
@@ -167,7 +168,7 @@ async def _attempt(job: _Job, keep: bool = True) -> _Attempt:
             (folder / LINKED_FILE).write_text(job.linked)
             made = str(folder / "linked.o")
             argv.append(made)
-            gcc = [shutil.which("gcc") or "gcc", "-O2", "-fPIC", "-w", "-c", "-o", made, LINKED_FILE]
+            gcc = [shutil.which("gcc") or "gcc", "-O2", "-fPIC", OWN_FIRST, "-w", "-c", "-o", made, LINKED_FILE]
             child = await _confined(gcc, folder, job.config, job.wrap)
             if not child.ok:
                 return _read(job, child, None)

@@ -21,6 +21,7 @@ from cudaperf_agent.cuda.cached import touch
 from cudaperf_agent.cuda.compile import CANDIDATE_FILE, LINKED_FILE
 from cudaperf_agent.cuda.emulator.compiler import precompiled_headers
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
+from cudaperf_agent.cuda.link import OWN_FIRST
 from cudaperf_agent.cuda.verdict import Diagnostic
 from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.execution.native import Wrap, call_native
@@ -31,7 +32,7 @@ from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 _REPORT_TO_STDERR = {"CUDAPERF_EMULATOR_REPORT": "-"}
 _EMPTY = "__global__ void cudaperf_trial() {}\n"
-_LINK_FLAGS = ("-O1", "-g", "-fPIC", "-w", "-c")
+_LINK_FLAGS = ("-O1", "-g", "-fPIC", OWN_FIRST, "-w", "-c")
 _LINK_LIMITS = Limits(seconds=60.0, memory=2 << 30)
 
 

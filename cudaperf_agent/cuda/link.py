@@ -12,12 +12,20 @@ from cudaperf_agent.codegen.dropin import DropIn
 from cudaperf_agent.tasks.model import Table, Task
 from cudaperf_agent.tasks.stub import call_stub, entry_prototype
 
+OWN_FIRST = "-fvisibility=protected"
+"""gcc's flag for this text: functions of the user's C are called, whatever the C library has of their names.
+
+Protected, not `-Bsymbolic` for the whole library: a candidate must not take the place of the emulator's functions.
+"""
+_OWN = 'extern __typeof__({name}) {name} __attribute__((visibility("protected")));'
+"""The same for the entry, which the candidate defines: glibc exports an ``advance`` and a ``step`` that come first."""
+
 
 def linked_c(task: Task, dropin: DropIn) -> str:
     """C text of the file to link with ``NAME.cu``: what stays C of the user's file, and the calls."""
     declared = f"{task.type_declarations}\n{entry_prototype(task)};\n"
     head = dropin.host_c if dropin.host_c is not None else declared
-    parts = [head, "#include <stddef.h>", call_stub(task)]
+    parts = [head, _OWN.format(name=task.name), "#include <stddef.h>", call_stub(task)]
     if dropin.form == "device":
         parts.append(_device_call(task))
         parts.append(_tables(task))

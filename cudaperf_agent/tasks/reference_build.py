@@ -76,6 +76,8 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
 _PRELUDE = {Build.WIDE: "#include <tgmath.h>\n#undef I\n#undef complex\n"}
 _ROUNDING = {Build.UPWARD: "FE_UPWARD", Build.DOWNWARD: "FE_DOWNWARD"}
 _ALWAYS = ("-g", "-fPIC", "-fno-strict-aliasing")
+# The C's own functions are its own: glibc exports an `advance` and a `step` of the eighties, and they would be called.
+_SHARED = ("-shared", "-Wl,-Bsymbolic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ async def build_library(task: Task, build: Build) -> Path | BuildFailure:
     Raises:
         BackendUnavailable: There is no gcc.
     """
-    flags = (*_FLAGS[build], "-shared")
+    flags = (*_FLAGS[build], *_SHARED)
     if build is Build.DEVICE_MATH:
         functions = device_functions(task)
         text = f"{_located(task)}{device_math_text(functions, _stub_text(task))}"

@@ -1,0 +1,88 @@
+"""The C's functions and a candidate's entry may have names that the C library has too, and are called all the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cudaperf_agent.codegen.dropin import make_dropin
+from cudaperf_agent.cuda.compile import compile_cuda
+from cudaperf_agent.cuda.link import linked_c
+from cudaperf_agent.cuda.toolchain import find_nvcc
+from cudaperf_agent.cuda.verifier import Verifier
+from cudaperf_agent.execution.native import Argument, call_native
+from cudaperf_agent.execution.sandbox import detect
+from cudaperf_agent.tasks.parse import load_task
+from cudaperf_agent.tasks.prepare import prepare
+
+# glibc still exports `advance` and `step`, of <regexp.h>, to whoever asks for no version of them.
+BOTH = """
+static float factor[4];
+
+void step(const float *values)
+{
+    for (int i = 0; i < 4; i++)
+        factor[i] = values[i];
+}
+
+/* cudaperf: entry; setup step(values); in values[4] in -1..1; inout x[n] in -1..1 */
+void advance(int n, float *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = factor[i % 4] * x[i] + 1;
+}
+"""
+ALONE = """
+/* cudaperf: inout x[n] in -1..1 */
+void advance(int n, float *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = 2 * x[i] + 1;
+}
+"""
+DEVICE = """
+__global__ void advance_kernel(int n, float *x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = 2 * x[i] + 1;
+}
+
+extern "C" int advance_device(int n, float *x, cudaStream_t stream)
+{
+    if (n > 0)
+        advance_kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, x);
+    return cudaGetLastError();
+}
+"""
+WITH_STATE = DEVICE.replace("float *x", "float *x, const float *factor").replace("2 * x", "factor[i % 4] * x")
+WITH_STATE = WITH_STATE.replace("(n, x)", "(n, x, factor)")
+ON_THE_HOST = """
+extern "C" void advance(int n, float *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = 2 * x[i] + 1;
+}
+"""
+
+
+@pytest.mark.parametrize(("source", "candidate"), [(ALONE, DEVICE), (BOTH, WITH_STATE)])
+async def test_the_c_and_the_candidate_are_called_by_their_own_names(source: str, candidate: str) -> None:
+    verifier = Verifier(gpu=None)
+    verdict = await verifier.test(await prepare(load_task(source=source, entry="advance")), candidate)
+    assert verdict.correct, verdict.message
+    await verifier.aclose()
+
+
+async def test_a_library_of_nvcc_calls_its_own_entry() -> None:
+    task = load_task(source=ALONE, entry="advance")
+    dropin = make_dropin(task, ON_THE_HOST)
+    assert dropin is not None
+    wrap = detect().wrap
+    built = await compile_cuda(find_nvcc(), dropin.cu, "library", linked=linked_c(task, dropin), wrap=wrap)
+    assert built.artefact is not None, built.diagnostics
+    values = np.arange(3, dtype=np.float32)
+    call = [Argument(np.array(3, np.int32)), Argument(values, returned=True), Argument(np.zeros(0, np.uint8))]
+    run = await call_native(built.artefact, [call], wrap=wrap)
+    assert run.outcomes, run.child.stderr
+    assert run.outcomes[0].outputs[1].tolist() == [1, 3, 5]
