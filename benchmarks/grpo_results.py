@@ -3,8 +3,9 @@
     python benchmarks/grpo_results.py FOLDER... --name h200   # keeps what `benchmarks/visit_gpu.sh` left, then tells it
     python benchmarks/grpo_results.py --name h200             # tells what is kept
 
-FOLDER, as `visit_gpu.sh --unpack` lays it out, holds CONDITION/metrics.jsonl of runs, and evaluate/NAME.json of
-evaluations, or time/NAME.json with times: `base` is the bare model, `warm` the warm start, the others are conditions.
+FOLDER, as `visit_gpu.sh --unpack` lays it out, holds CONDITION/metrics.jsonl of runs, and evaluate/NAME.json and
+base/base.json of evaluations, or time/NAME.json with times: `base` is the bare model, `warm` the warm start, the others
+are conditions.
 The section between NAME's marks in docs/training.md is written anew, and docs/grpo-NAME-*.svg with it; where the page
 has none it is added at the end.
 """
@@ -80,7 +81,7 @@ def keep(folders: Sequence[Path], name: str) -> None:
     for folder in folders:
         for path in sorted(folder.glob("*/metrics.jsonl")):
             shutil.copyfile(path, into / f"{path.parent.name}.jsonl")
-        for path in (*sorted(folder.glob("evaluate/*.json")), *sorted(folder.glob("time/*.json"))):
+        for path in (path for part in ("base", "evaluate", "time") for path in sorted(folder.glob(f"{part}/*.json"))):
             # Estimates follow from the facts.
             facts = json.loads(path.read_text(encoding="utf-8"))["evaluation"]
             (into / path.name).write_text(json.dumps({"evaluation": facts}, separators=(",", ":")) + "\n")

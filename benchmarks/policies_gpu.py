@@ -6,8 +6,9 @@
 Each policy is an evaluation of its own in the data folder (``CUDAPERF_DATA_DIR``), tested on the emulator with all
 processors; a stopped one is gone on with by the same command. FOLDER/NAME.json has its facts, written again whenever
 five more tasks are done. Times come after, with the engine gone: ``cudaperf eval time NAME…``. The base model gets
-fewer tokens an answer (``--base-tokens``): it never ends one. All policies go on side by side, so that no processor is
-idle while one's last trajectories are waited for; ``--engine local``, which holds one adapter, takes them in turn.
+fewer tokens an answer (``--base-tokens``): it never ends one. Policies go on side by side, so that no processor is idle
+while one's last trajectories are waited for; the bare model comes after them, alone. ``--engine local`` holds one
+adapter, and takes all in turn.
 
 ``--validate NAME=FOLDER…`` also tries those adapters on the suite ``validation``, one turn each, and says which one is
 right most often (the first of those that are): FOLDER/validation/choice.json, and its weights as they would ship in
@@ -25,7 +26,6 @@ import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -207,7 +207,7 @@ async def run(args: argparse.Namespace) -> int:
 
             async def one(name: str, folder: Path | None, order: Order) -> bool:
                 sampling = sampling_of(args, bare=folder is None)
-                if isinstance(engine, LocalPolicy):
+                if isinstance(engine, LocalPolicy) or folder is None:
                     policies[folder] = engine
                     engine.use_adapter(folder)
                     engine.use_sampling(sampling)
@@ -215,15 +215,18 @@ async def run(args: argparse.Namespace) -> int:
                     policies[folder] = engine.beside(folder, sampling)
                 return await evaluate(name, folder, policies[folder], verifier, ahead, store, order, args, until)
 
-            jobs_to_do = [partial(one, f"validation-{name}", folder, trial) for name, folder in candidates.items()]
-            jobs_to_do += [partial(one, name, folder, order) for name, folder in wanted.items()]
+            todo = [(f"validation-{name}", folder, trial) for name, folder in candidates.items()]
+            todo += [(name, folder, order) for name, folder in wanted.items()]
             if isinstance(engine, VllmPolicy):
                 began = time.monotonic()
                 await engine.start()
                 say(f"the engine is up after {time.monotonic() - began:.1f} s")
-                whole = all(await asyncio.gather(*(job() for job in jobs_to_do)))
-            else:
-                whole = all([await job() for job in jobs_to_do])
+            beside = [isinstance(engine, VllmPolicy) and folder is not None for _, folder, _ in todo]
+            at_once = (one(*job) for job, joined in zip(todo, beside, strict=True) if joined)
+            whole = all(await asyncio.gather(*at_once))
+            for job, joined in zip(todo, beside, strict=True):
+                if not joined:
+                    whole &= await one(*job)
             if candidates:
                 chosen = with_chosen(wanted, candidates, trial.out).get("chosen")
                 if chosen is not None and chosen not in wanted.values():

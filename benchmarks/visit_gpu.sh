@@ -2,8 +2,9 @@
 # visit_gpu.sh OUT PART:SECONDS...: what is to be measured on a GPU, part by part in the given order.
 #   both:270 verifiable:270   a slice of GRPO by training/configs/grpo_NAME.toml, from the shipped warm start; named again
 #                             (in another call too, with the same WORK) it goes on
-#   evaluate:300              warm start, the conditions that WORK holds, and the bare model, side by side, tested on the
-#                             emulator; of each condition the last checkpoint that all have, chosen from by the validation
+#   evaluate:300              warm start and the conditions that WORK holds, side by side, tested on the emulator; of each
+#                             condition the last checkpoint that all have, chosen from by the validation
+#   base:120                  the bare model, likewise; with another WORK it can go on beside that, on another GPU
 #   time:180                  the kernels that those evaluations chose, tested and timed on the GPU, with baselines
 #   variants:150              the generator's kernels, searched with times on the GPU
 #   phases:150                five turns and samples of the shipped adapter (training.sft.evaluate)
@@ -93,9 +94,20 @@ grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: 
     --report-to none "${more[@]}" ${GRPO_OPTIONS:-}
 }
 
-evaluate() { # SECONDS
-  local more=() given=(warm=shipped) tried=(warm=shipped) conditions=() condition run steps last half
+policies() { # SECONDS POLICY... OPTION...
+  local seconds=$1 more=()
+  shift
   [ -z "$rehearse" ] || more=(--limit 3 --n 2 --turns 2 --validation-limit 2 --validation-n 1 --dtype float32 --eager --sequences 8 --context 3072 --max-tokens 300 --base-tokens 20)
+  timeout --signal=TERM --kill-after=10 "$seconds" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/$part" \
+    --n "${N:-5}" --limit "${LIMIT:-60}" --validation-n 2 --tasks-at-once 16 --spare 3 --seconds "$((seconds - 30))" "$@" "${more[@]}"
+}
+
+base() { # SECONDS
+  policies "$1" base=none
+}
+
+evaluate() { # SECONDS
+  local given=(warm=shipped) tried=(warm=shipped) conditions=() condition run steps last half
   for condition in both verifiable structural permuted; do
     [ ! -f "$work/$condition/run/adapter/adapter_model.safetensors" ] || conditions+=("$condition")
   done
@@ -111,9 +123,7 @@ evaluate() { # SECONDS
     [ -z "$half" ] || [ -z "${HALVES:-}" ] || tried+=("$condition-$half=$run/checkpoint-$half")
   done
   [ "${#conditions[@]}" -gt 0 ] || tried=()
-  timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/evaluate" "${given[@]}" base=none \
-    --n "${N:-5}" --limit "${LIMIT:-60}" --validation-n 2 --tasks-at-once 16 --spare 1 --seconds "$(($1 - 30))" \
-    --validate "${tried[@]}" "${more[@]}"
+  policies "$1" "${given[@]}" --validate "${tried[@]}"
 }
 
 timing() { # SECONDS
@@ -183,7 +193,7 @@ for wanted in "$@"; do
   began=$SECONDS
   case $part in
     both | verifiable | structural | permuted) grpo "$part" "$seconds" ;;
-    evaluate | variants | phases | transcript | modules) "$part" "$seconds" ;;
+    evaluate | base | variants | phases | transcript | modules) "$part" "$seconds" ;;
     time) timing "$seconds" ;;
     *) say "there is no part $part"; exit 2 ;;
   esac > >(tee "$work/out/$part/stdout.txt") 2> >(tee "$work/out/$part/log.txt" >&2)

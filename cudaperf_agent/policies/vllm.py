@@ -101,10 +101,11 @@ class VllmPolicy:
         """
         self._draw = self._new_draw(folder, self._draw.sampling)
 
-    def beside(self, folder: Path | None, sampling: SamplingConfig) -> VllmBeside:
-        """A policy of its own on this engine, answering at the same time by this adapter (`None`: the bare model).
+    def beside(self, folder: Path, sampling: SamplingConfig) -> VllmBeside:
+        """A policy of its own on this engine, answering by this adapter while others answer by theirs.
 
-        It lives as long as this policy does. More adapters at once than `VllmConfig.adapters_at_once` take turns.
+        It lives as long as this policy does. More adapters at once than `VllmConfig.adapters_at_once` take turns. The
+        bare model has none: vLLM for CPUs (0.31) answers its requests by an adapter that happens to be in the batch.
 
         Raises:
             UsageError: The engine was configured without adapters.
