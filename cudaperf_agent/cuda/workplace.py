@@ -157,9 +157,10 @@ class Workplace:
 
     async def note_build(self) -> None:
         """Count a build; now and then, keep the cache to its size."""
-        if self._built % _BUILDS_BETWEEN_PRUNES == 0:
+        due = self._built % _BUILDS_BETWEEN_PRUNES == 0
+        self._built += 1  # before anything is awaited: others that build at the same time have nothing to do
+        if due:
             await asyncio.to_thread(prune, self.config.cache)
-        self._built += 1
 
     def alone(self, *, cpu: bool = True) -> AbstractAsyncContextManager[None]:
         """For timing: nothing else of this verifier is on the device meanwhile; with `cpu`, nothing computes either."""
