@@ -11,6 +11,7 @@ from cli_process import ROOT, Cli
 
 from cudaperf_agent.cli.destination import check_out_file, check_out_folder, writing_file
 from cudaperf_agent.errors import UsageError
+from tests.unprivileged import unprivileged
 
 CONFIGS = ROOT / "training" / "configs"
 # Their inputs are not there, which each of them would say once it had begun.
@@ -88,16 +89,15 @@ def test_a_link_to_nothing_is_no_folder(tmp_path: Path) -> None:
         check_out_file(tmp_path / "link" / "file")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_permissions_are_told(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     file.chmod(stat.S_IRUSR)
-    with pytest.raises(UsageError, match="permission denied"):
+    with unprivileged(), pytest.raises(UsageError, match="permission denied"):
         check_out_file(file)
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     for place in (tmp_path, tmp_path / "new"):
-        with pytest.raises(UsageError, match="permission denied"):
+        with unprivileged(), pytest.raises(UsageError, match="permission denied"):
             check_out_folder(place)
     tmp_path.chmod(stat.S_IRWXU)
 
