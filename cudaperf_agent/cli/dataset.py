@@ -180,26 +180,37 @@ def export(
     origin: Annotated[
         str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Lose rows that are in the folder's files and not in this export.")
+    ] = False,
 ) -> int:
     """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
     if runs:
         return _export_runs(out or Path("dataset"), origin)
     from training.dataset.build import read_lines
-    from training.dataset.export import DATA, TRANSFER, measured_rows, write_export, write_transfer
+    from training.dataset.export import (
+        DATA,
+        TASKS,
+        TRANSFER,
+        VARIANTS,
+        family_export,
+        measured_rows,
+        transfer_export,
+        write_export,
+    )
     from training.dataset.transfer import is_hand_written
 
     folder = out or DATA
     _there(None, measured)
-    check_out_folder(folder, names=("variants.parquet", "tasks.parquet", TRANSFER))
+    check_out_folder(folder, names=(VARIANTS, TASKS, TRANSFER))
     rows = measured_rows(measured)
     by_hand = [row for row in rows if is_hand_written(row["task"])]
-    families = len(by_hand) < len(rows) or not rows
-    if families:
+    found = transfer_export(by_hand) if by_hand else {}
+    if len(by_hand) < len(rows) or not rows:
         _there(built, [])
+        found = {**family_export(list(read_lines(built)), rows), **found}
     with writing_folder(folder):
-        paths = [write_transfer(by_hand, folder)] if by_hand else []
-        if families:
-            paths = [*write_export(list(read_lines(built)), rows, folder), *paths]
+        paths = write_export(found, folder, replace=replace)
     for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
