@@ -43,6 +43,17 @@ class CudaPerfError(Exception):
         return {"kind": self.kind, "message": self.message, "where": self.where, "hint": self.hint}
 
 
+def reading_hint(error: OSError) -> str:
+    """What to do about a file of the user's that could not be read."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "Check the name."
+    if isinstance(error, IsADirectoryError):
+        return "This is a folder: name a file in it."
+    if isinstance(error, PermissionError):
+        return "You may not read it: `ls -l` shows whose it is, `chmod u+r` gives the owner that right."
+    return "Name a file on a disk that can be read, a copy for instance."
+
+
 class UsageError(CudaPerfError):
     """A flag, a setting or a file name is wrong."""
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_file, check_out_folder, writing_file, writing_folder
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say, table
 from cudaperf_agent.errors import UsageError
 
@@ -42,6 +43,7 @@ def build(
         else:
             put(table([(name, why) for name, why in wrong.items()]) or f"all {len(programs)} tasks are fine")
         return 1 if wrong else 0
+    check_out_file(built, "--built")
     made = build_all(built, most=variants, names=task or (), say=say)
     counts = {}
     if verify > 0:
@@ -80,11 +82,14 @@ def plan(
     from training.dataset.table import read_rows
 
     chosen_programs(task or ())  # names that do not exist are told before the work
+    check_out_file(out)
     measured: dict[str, set[str]] = {}
     for row in read_rows((data or DATA) / "variants.parquet"):
         measured.setdefault(row["task"], set()).add(row["variant"])
     known = {name: frozenset(digests) for name, digests in measured.items()}
-    count = write_plan(plan_lines(known, names=task or (), say=say), out)
+    lines = list(plan_lines(known, names=task or (), say=say))
+    with writing_file(out):
+        count = write_plan(lines, out)
     if as_json:
         put_json({"variants": count, "path": str(out), "bytes": out.stat().st_size})
     else:
@@ -106,7 +111,9 @@ def merge(
     from training.dataset.plan import read_plan
 
     _there(None, measured)
-    added = add_measured(read_plan(plan), measured_rows(measured), data or DATA)
+    folder = data or DATA
+    check_out_folder(folder, "--data", names=("variants.parquet", "tasks.parquet"))
+    added = add_measured(read_plan(plan), measured_rows(measured), folder)
     apart = median(abs(a) for a in added.apart) if added.apart else None
     if as_json:
         put_json({"variants": added.variants, "tasks": added.tasks, "again": len(added.apart), "apart_log2": apart})
@@ -133,8 +140,10 @@ def sampled(
     from training.dataset.sampled import timed_candidates
 
     _there(None, measured)
+    check_out_file(out)
     lines = timed_candidates(candidates, measured_rows(measured))
-    out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with writing_file(out):
+        out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     timed = sum(line.get("seconds") is not None for line in lines)
     if as_json:
         put_json({"candidates": len(lines), "timed": timed, "path": str(out)})
@@ -171,21 +180,37 @@ def export(
     origin: Annotated[
         str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Lose rows that are in the folder's files and not in this export.")
+    ] = False,
 ) -> int:
     """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
     if runs:
         return _export_runs(out or Path("dataset"), origin)
     from training.dataset.build import read_lines
-    from training.dataset.export import DATA, measured_rows, write_export, write_transfer
+    from training.dataset.export import (
+        DATA,
+        TASKS,
+        TRANSFER,
+        VARIANTS,
+        family_export,
+        measured_rows,
+        transfer_export,
+        write_export,
+    )
     from training.dataset.transfer import is_hand_written
 
+    folder = out or DATA
     _there(None, measured)
+    check_out_folder(folder, names=(VARIANTS, TASKS, TRANSFER))
     rows = measured_rows(measured)
     by_hand = [row for row in rows if is_hand_written(row["task"])]
-    paths = [write_transfer(by_hand, out or DATA)] if by_hand else []
+    found = transfer_export(by_hand) if by_hand else {}
     if len(by_hand) < len(rows) or not rows:
         _there(built, [])
-        paths = [*write_export(list(read_lines(built)), rows, out or DATA), *paths]
+        found = {**family_export(list(read_lines(built)), rows), **found}
+    with writing_folder(folder):
+        paths = write_export(found, folder, replace=replace)
     for path in paths:
         put(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
@@ -209,7 +234,8 @@ def _export_runs(out: Path, origin: str | None) -> int:
     from training.dataset.export_runs import write_runs
 
     path = out / "runs.parquet"
-    with open_store(load_settings().settings) as store:
+    check_out_folder(out, names=[path.name])
+    with open_store(load_settings().settings) as store, writing_folder(out):
         made = write_runs(store, path, origin=origin)
     put(f"{path}: {made.runs} runs, {made.turns} turns ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
@@ -234,6 +260,7 @@ def pool(
     from training.dataset.table import read_rows
 
     folder, path = data or DATA, out or SHIPPED
+    check_out_file(path)
     found = worked_examples(read_rows(folder / "variants.parquet"), read_rows(folder / "tasks.parquet"))
 
     async def made() -> list[str]:
@@ -250,7 +277,8 @@ def pool(
             await verifier.aclose()
 
     lines = asyncio.run(made())
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    with writing_file(path):
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     if as_json:
         put_json({"examples": len(lines), "path": str(path)})
     else:

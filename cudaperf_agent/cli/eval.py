@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_file, writing_file
 from cudaperf_agent.cli.eval_time import can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
@@ -175,6 +176,7 @@ def report(
     """Tell evaluations as tables with 95 % intervals; with --json, facts and estimates of one evaluation."""
     from training.evaluation.sections import document
 
+    _check_files(html, markdown)
     found = [_cut(_evaluation(name), turns) for name in evaluations]
     if as_json:
         if len(found) > 1:
@@ -198,11 +200,18 @@ def compare(
     from training.evaluation.compare import compare as compare_two
     from training.evaluation.compare import comparison_document
 
+    _check_files(html, markdown)
     found = compare_two(_cut(_evaluation(first), turns), _cut(_evaluation(second), turns))
     if as_json:
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
     return 0
+
+
+def _check_files(html: Path | None, markdown: Path | None) -> None:
+    for path, option in ((html, "--html"), (markdown, "--markdown")):
+        if path is not None:
+            check_out_file(path, option)
 
 
 def _cut(evaluation: Evaluation, turns: int | None) -> Evaluation:
@@ -216,9 +225,11 @@ def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_termin
     from training.evaluation.document import markdown_document, text_document
     from training.evaluation.page import html_document
 
-    for path, form in ((html, html_document), (markdown, markdown_document)):
+    for path, form, option in ((html, html_document, "--html"), (markdown, markdown_document, "--markdown")):
         if path is not None:
-            _write(path, form(told))
+            text = form(told)
+            with writing_file(path, option):
+                path.write_text(text, encoding="utf-8")
             say(f"wrote {path}")
     if on_terminal and html is None and markdown is None:
         put(text_document(told).rstrip())
@@ -373,14 +384,3 @@ def _default_name(wanted: Settings) -> str:
 
 def _where(backend: str) -> str:
     return "GPU" if backend == "gpu" else "CPU emulator"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"the report cannot be written: {(error.strerror or str(error)).lower()}",
-            where=str(path),
-            hint="check the path",
-        ) from None

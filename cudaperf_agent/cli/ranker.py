@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_file, check_out_folder, writing_file, writing_folder
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.errors import UsageError
 
@@ -50,11 +51,13 @@ def train(
     from training.ranker import TrainConfig, learnable
     from training.ranker import train as train_ranker
 
+    check_out_folder(out)
     table = learnable(load_table(data or DATA / "variants.parquet"))
     config = TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value), seed=seed)
     say(f"training on {len(table)} variants")
     made = train_ranker(table, config)
-    save_ranker(made.ranker, out)
+    with writing_folder(out):
+        save_ranker(made.ranker, out)
     facts = {
         "artefact": str(out), "kind": kind.value, "variants": len(table), "pairs": made.pairs, "epochs": made.epochs,
         "validation_loss": made.loss, "families": len(made.families[0]), "validation_families": list(made.families[1]),
@@ -90,6 +93,8 @@ def evaluate(
     from training.ranker_eval import EvalConfig, markdown, picture
     from training.ranker_eval import evaluate as evaluate_ranker
 
+    if svg is not None:
+        check_out_file(svg, "--svg")
     table = load_table(data or DATA / "variants.parquet")
     config = EvalConfig(folds=folds, train=TrainConfig(kind=kind.value, pairs=PairConfig(pairs.value)))
     if transfer and sampled is not None:
@@ -108,7 +113,9 @@ def evaluate(
         test, report = table, evaluate_ranker(table, config, say=say)
         text = markdown(report)
     if svg is not None:
-        svg.write_text(picture(test, report.scores))
+        drawn = picture(test, report.scores)
+        with writing_file(svg, "--svg"):
+            svg.write_text(drawn)
         say(f"wrote {svg}")
     if as_json:
         put_json(report.to_dict())

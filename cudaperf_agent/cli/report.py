@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudaperf_agent import __version__
+from cudaperf_agent.cli.destination import check_out_folder, writing_folder
 from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,22 +49,22 @@ def file_names(task: Task, folder: Path) -> FileNames:
 
 
 def check_folder(task: Task, folder: Path) -> None:
-    """Refuse early to overwrite a file that no translation of ours wrote, or that was changed since.
+    """Refuse early what could not be written, and to overwrite what no translation of ours wrote or left so.
 
     Raises:
-        UsageError: Such a file is there, or the folder cannot be one.
+        UsageError: Such a file is there, or the folder cannot be written to.
     """
     names = file_names(task, folder)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError("not a folder", where=str(folder), hint="name a folder with --out")
+    check_out_folder(folder, names=(names.cu.name, names.host_c.name, names.report.name))
     ours = _recorded(names.report)
-    for path in (names.cu, names.host_c):
-        if path.exists() and ours.get(path.name) != hashlib.sha256(path.read_bytes()).hexdigest():
-            raise UsageError(
-                "this file is not as a translation left it and would be overwritten",
-                where=str(path),
-                hint="move it away, or name another folder with --out",
-            )
+    with writing_folder(folder):
+        changed = next((p for p in (names.cu, names.host_c) if p.exists() and ours.get(p.name) != _digest(p)), None)
+    if changed is not None:
+        raise UsageError(
+            "this file is not as a translation left it and would be overwritten",
+            where=str(changed),
+            hint="move it away, or name another folder with --out",
+        )
 
 
 def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
@@ -77,7 +78,7 @@ def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
     """
     names = file_names(translation.task, folder)
     written: dict[str, Path] = {}
-    try:
+    with writing_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if translation.files is not None:
             names.cu.write_text(translation.files.cu, encoding="utf-8")
@@ -87,12 +88,6 @@ def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
                 written["host_c"] = names.host_c
         report = build_report(translation, written)
         names.report.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"the result cannot be written: {(error.strerror or str(error)).lower()}",
-            where=str(folder),
-            hint="name another folder with --out",
-        ) from None
     return {**written, "report": names.report}
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_file, writing_file
 from cudaperf_agent.cli.output import put, say
 from cudaperf_agent.errors import UsageError
 
@@ -37,6 +38,8 @@ def report(
     from graph.replay import replay_events
     from tui.run_view import RunView
 
+    if out is not None:
+        check_out_file(out)
     with open_store(load_settings().settings) as store:
         view = RunView.of(replay_events(store, run))
     if form is None:
@@ -59,16 +62,9 @@ def report(
 
 def _write(path: Path, text: str, mark: str) -> None:
     """Write the report, over nothing but an earlier report."""
-    try:
+    with writing_file(path):
         if path.exists() and mark not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
             raise UsageError(
                 "this file is no report and would be overwritten", where=str(path), hint="name another file with --out"
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(
-            f"the report cannot be written: {(error.strerror or str(error)).lower()}",
-            where=str(path),
-            hint="name another file with --out",
-        ) from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudaperf_agent.errors import UsageError
+from cudaperf_agent.errors import UsageError, reading_hint
 
 if TYPE_CHECKING:
     from cudaperf_agent.tasks.model import Task
@@ -96,8 +96,8 @@ def read_text(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{what} is not UTF-8 text", where=str(path), hint="name the source file") from None
+        hint = "Name a text file, or convert it, e.g. iconv -f latin1 -t utf-8 FILE."
+        raise UsageError(f"{what} is not UTF-8 text", where=str(path), hint=hint) from None
     except OSError as error:
-        raise UsageError(
-            f"{what} cannot be read: {(error.strerror or str(error)).lower()}", where=str(path), hint="check the path"
-        ) from None
+        why = f"{what} cannot be read: {(error.strerror or str(error)).lower()}"
+        raise UsageError(why, where=str(path), hint=reading_hint(error)) from None

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_folder
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.train_grpo import grpo
 
@@ -50,6 +51,7 @@ def _sft(config: Path, out: Path, model: str | None, dry_run: bool, resume: bool
     chosen = load_config(config)
     if model is not None:
         chosen = replace(chosen, model=model)
+    check_out_folder(out)
     if dry_run:
         planned = prepared(chosen, out, say)[0]
         if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cudaperf_agent.cli.destination import check_out_folder
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def grpo(
     made = load_config(config, overrides)
     if dry_run:
         return _dry_run(made, as_json)
+    check_out_folder(out)
     from cudaperf_agent.cli.outcome import RunEnded
     from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.cli.signals import termination_interrupts

@@ -264,9 +264,6 @@ def _source(
 ) -> Source:
     from cudaperf_agent.cli.source import Source
 
-    for path in stdin:
-        if not path.is_file():
-            raise UsageError("there is no such file", where=str(path), hint="name an input of the program with --stdin")
     text = None
     if file == "-":
         text = sys.stdin.buffer.read().decode("utf-8", errors="replace")

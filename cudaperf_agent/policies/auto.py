@@ -207,7 +207,8 @@ def _local(config: LocalConfig, argument: str) -> Choice:
         spec = parse_spec(argument)
         config = replace(config, model=Path(spec.model) if spec.model else None, adapter=spec.adapter)
     small = small_model(str(config.model) if config.model else None)
-    return Choice(LocalPolicy(config), small=small, check=partial(check_local, config), wait=_unpacking(config.model))
+    check = partial(check_local, config)
+    return Choice(LocalPolicy(config), small=small, check=check, wait=_unpacking(config.model, check))
 
 
 def _vllm(config: VllmConfig, argument: str) -> Choice:
@@ -215,11 +216,16 @@ def _vllm(config: VllmConfig, argument: str) -> Choice:
         spec = parse_spec(argument)
         config = replace(config, model=spec.model, adapter=spec.adapter)
     small = small_model(config.model)
-    return Choice(VllmPolicy(config), small=small, check=partial(check_vllm, config), wait=_unpacking(config.model))
+    check = partial(check_vllm, config)
+    return Choice(VllmPolicy(config), small=small, check=check, wait=_unpacking(config.model, check))
 
 
-def _unpacking(model: object) -> str:
-    """What there is to wait for before the first answer."""
+def _unpacking(model: object, check: Callable[[], None]) -> str:
+    """What there is to wait for before the first answer; nothing where there will be none, for want of a library."""
     if model is not None or is_converted():
+        return ""
+    try:
+        check()
+    except BackendUnavailable:
         return ""
     return "the first answer unpacks the weights of the small model, once (some 20 s)"

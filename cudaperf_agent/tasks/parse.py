@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from cudaperf_agent.errors import InputRefused, UsageError
+from cudaperf_agent.errors import InputRefused, UsageError, reading_hint
 from cudaperf_agent.tasks.clang_c import parse_c
 from cudaperf_agent.tasks.clauses import Clause, find_comments
 from cudaperf_agent.tasks.declarations import kept_functions, read_tables, type_declarations
@@ -80,6 +80,8 @@ def load_task(
     """
     name = str(path) if path is not None else "<stdin>"
     text = check_text(source.encode() if source is not None else _read(path), name)
+    for file in stdin_files:
+        _check_example(file)
     try:
         return _load(text, name, entry, read_spec(spec), stdin_files, include_dirs, defines)
     except (RecursionError, ctypes.ArgumentError) as error:  # the latter where it strikes inside a libclang callback
@@ -178,9 +180,6 @@ def _program(task: Task, read: _Source, stdin_files: Sequence[Path]) -> Task:
                 where=read.file.unit.at(clause.line),
                 hint="Describe what the program reads with `stdin`, or name a function: --entry NAME.",
             )
-    for file in stdin_files:
-        if not file.is_file():
-            raise UsageError("this example input cannot be read", where=str(file), hint="Check the name after --stdin.")
     return replace(
         task,
         stdin=items,
@@ -195,7 +194,19 @@ def _read(path: Path | None) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read the file: {error.strerror}", where=str(path), hint="Check the name.") from error
+        why = f"cannot read the file: {error.strerror}"
+        raise UsageError(why, where=str(path), hint=reading_hint(error)) from error
+
+
+def _check_example(file: Path) -> None:
+    try:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            hint = "Write to a file what the program is to read."
+            raise UsageError("this example input is no file", where=str(file), hint=hint)
+        file.open("rb").close()
+    except OSError as error:
+        why = f"this example input cannot be read: {error.strerror}"
+        raise UsageError(why, where=str(file), hint=reading_hint(error)) from error
 
 
 def with_digest(task: Task) -> Task:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from cudaperf_agent.errors import InputRefused, UsageError
+from cudaperf_agent.errors import InputRefused, UsageError, reading_hint
 from cudaperf_agent.tasks.clauses import Clause, RangeText, checked, parse_clause, parse_range
 
 _TOP = ("entry", "setup", "stdin", "clauses", "parameters")
@@ -61,7 +61,8 @@ def _load(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot read the spec: {error.strerror}", where=str(path), hint="Check the name.") from error
+        why = f"cannot read the spec: {error.strerror}"
+        raise UsageError(why, where=str(path), hint=reading_hint(error)) from error
     except UnicodeDecodeError as error:
         raise InputRefused("the spec is not UTF-8 text", where=str(path), hint="Write it as TOML or JSON.") from error
     try:

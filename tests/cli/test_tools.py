@@ -85,6 +85,7 @@ def test_features_come_with_lines_and_hints(cli: Cli, tmp_path: Path) -> None:
     assert "line 6" in plain.out
     assert f"{path}:" in plain.out
     assert cli("features", tmp_path / "absent.cu").code == 2
+    assert "name a file in it" in cli("features", tmp_path).err
 
 
 def test_features_of_something_else_do_not_fail(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -208,3 +209,19 @@ async def test_the_ensemble_needs_a_model(missing: str | None) -> None:
         await choose_policy("ensemble")
     with serving() as server:
         assert await name_of("ensemble", EndpointConfig(server.url)) == "ensemble:openai:small-model"
+
+
+@pytest.mark.parametrize(("name", "library"), [("local", "torch"), ("ensemble:local", "torch"), ("vllm", "vllm")])
+async def test_a_missing_library_is_told_before_anything_about_weights(
+    name: str, library: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUDAPERF_CACHE_DIR", str(tmp_path))  # nothing is unpacked yet
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == library else found(name, *a))
+    choice = await choose_policy(name)
+    assert choice.sentences == ()
+    with pytest.raises(BackendUnavailable, match=f"^{library} is not installed") as caught:
+        choice.check()
+    extra = "vllm" if library == "vllm" else "local"
+    assert f'pip install "cudaperf-agent[{extra}]"' in str(caught.value.hint)
+    await choice.policy.aclose()

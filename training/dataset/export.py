@@ -20,6 +20,7 @@ from training.dataset.transfer import is_hand_written, transfer_lines
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 """Where the data lie that the ranker is trained on: ``variants.parquet`` and ``tasks.parquet``."""
+VARIANTS, TASKS = "variants.parquet", "tasks.parquet"
 TRANSFER = "transfer.parquet"
 """The hand-written kernels beside them, which nothing is trained on."""
 
@@ -104,16 +105,71 @@ def measured_rows(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return found
 
 
-def write_export(built: list[dict[str, Any]], measured: list[dict[str, Any]], folder: Path) -> tuple[Path, Path]:
-    """Write ``variants.parquet`` (measured variants, failed ones too) and ``tasks.parquet`` (their C)."""
+Export = dict[str, list[dict[str, Any]]]
+"""Rows of Parquet files by the files' names."""
+
+
+def family_export(built: list[dict[str, Any]], measured: list[dict[str, Any]]) -> Export:
+    """``variants.parquet`` (measured variants, failed ones too) and ``tasks.parquet`` (their C).
+
+    Raises:
+        ConfigError: None was measured.
+    """
     rows = [r for r in merged(built, measured) if r["status"] != "not_measured"]
     if not rows:
         raise ConfigError("nothing of what was built is measured", hint="run `cudaperf dataset measure` on a GPU")
     names = {r["task"] for r in rows}
-    variants, tasks = folder / "variants.parquet", folder / "tasks.parquet"
-    write_rows(rows, variants)
-    write_rows([_task_row(line) for line in built if line["task"] in names], tasks)
-    return variants, tasks
+    return {VARIANTS: rows, TASKS: [_task_row(line) for line in built if line["task"] in names]}
+
+
+def transfer_export(measured: list[dict[str, Any]]) -> Export:
+    """``transfer.parquet``: the hand-written kernels that were measured, failed ones too.
+
+    Raises:
+        ConfigError: None was measured.
+    """
+    names = sorted({row["task"] for row in measured if is_hand_written(row["task"])})
+    rows = [r for r in merged(transfer_lines(names), measured) if r["status"] != "not_measured"]
+    if not rows:
+        raise ConfigError("no hand-written kernel is measured", hint="run `cudaperf dataset measure --transfer`")
+    return {TRANSFER: rows}
+
+
+def write_export(export: Export, folder: Path, *, replace: bool = False) -> tuple[Path, ...]:
+    """Write the files; where one of them would lose rows that an earlier export or a merge put there, none.
+
+    Args:
+        export: What to write.
+        folder: Of the files.
+        replace: Lose such rows.
+
+    Raises:
+        ConfigError: Rows would be lost, or a file that is there cannot be read.
+    """
+    if not replace:
+        for name, rows in export.items():
+            _check_kept(rows, folder / name)
+    for name, rows in export.items():
+        write_rows(rows, folder / name)
+    return tuple(folder / name for name in export)
+
+
+def _check_kept(rows: list[dict[str, Any]], path: Path) -> None:
+    if not path.exists():
+        return
+    now = {_key(row) for row in rows}
+    try:
+        lost = [row for row in read_rows(path) if _key(row) not in now]
+    except (ValueError, KeyError, OSError) as error:
+        hint = "move it away, or write over it with --replace"
+        raise ConfigError(f"this is no export: {error}", where=str(path), hint=hint) from None
+    if lost:
+        raise ConfigError(
+            f"{len(lost)} of the rows that are there, such as one of {lost[0]['task']}, would be lost",
+            where=str(path),
+            hint="name another folder with --out, or lose them with --replace; "
+            "`cudaperf dataset merge` adds to these files and keeps what is there",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +202,7 @@ def add_measured(plan: list[dict[str, Any]], measured: list[dict[str, Any]], fol
     found = [r for r in merged(plan, measured) if r["status"] != "not_measured"]
     if not found:
         raise ConfigError("nothing of the plan is measured", hint="run `cudaperf dataset measure --plan` on a GPU")
-    variants, tasks = folder / "variants.parquet", folder / "tasks.parquet"
+    variants, tasks = folder / VARIANTS, folder / TASKS
     old, old_tasks = read_rows(variants), read_rows(tasks)
     known = {(r["task"], r["variant"]): r for r in old}
     new = [r for r in found if (r["task"], r["variant"]) not in known]
@@ -161,23 +217,14 @@ def add_measured(plan: list[dict[str, Any]], measured: list[dict[str, Any]], fol
     return Added((variants, tasks), len(new), len(lines), tuple(apart))
 
 
+def _key(row: dict[str, Any]) -> tuple[str, str | None]:
+    """What a row is of: a variant of a task, or a task."""
+    return row["task"], row.get("variant")
+
+
 def _task_row(line: dict[str, Any]) -> dict[str, Any]:
     kept = {k: line[k] for k in ("task", "family", "member", "area", "entry", "source", "digest")}
     return {**kept, "sizes": json.dumps(line["sizes"])}
-
-
-def write_transfer(measured: list[dict[str, Any]], folder: Path) -> Path:
-    """Write ``transfer.parquet``: the hand-written kernels that were measured, failed ones too.
-
-    Raises:
-        ConfigError: None was measured.
-    """
-    names = sorted({row["task"] for row in measured if is_hand_written(row["task"])})
-    rows = [r for r in merged(transfer_lines(names), measured) if r["status"] != "not_measured"]
-    if not rows:
-        raise ConfigError("no hand-written kernel is measured", hint="run `cudaperf dataset measure --transfer`")
-    write_rows(rows, folder / TRANSFER)
-    return folder / TRANSFER
 
 
 def statistics(rows: Iterable[dict[str, Any]], window: SizeWindow | None = None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cudaperf_agent.cuda.verdict import Status
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.store.records import RunSummary, StoredAttempt, Tokens
 from cudaperf_agent.store.repository import Store
@@ -27,6 +28,8 @@ def write_runs(
     store: Store, path: Path, *, origin: str | None = None, runs: Sequence[str] | None = None
 ) -> ExportedRuns:
     """Write the turns of runs, oldest run first; one run is in memory at a time.
+
+    A turn's status is its verdict's, ``declined`` or ``repeated``; ``unfinished`` where no case was run yet.
 
     Args:
         store: Where they are.
@@ -79,7 +82,7 @@ def _rows(run: RunSummary, attempts: Sequence[StoredAttempt]) -> Iterator[dict[s
             "source": attempt.source,
             "source_key": attempt.source_key,
             "finish_reason": attempt.finish_reason,
-            "status": attempt.status,
+            "status": _status(attempt),
             "pass_rate": attempt.verdict.pass_rate if attempt.verdict else None,
             "feedback": attempt.feedback,
             "prompt_token_ids": tokens.prompt,
@@ -87,6 +90,14 @@ def _rows(run: RunSummary, attempts: Sequence[StoredAttempt]) -> Iterator[dict[s
             "logprobs": tokens.logprobs,
             **{f"reward_{name}": reward.get(name) for name in _PARTS},
         }
+
+
+def _status(attempt: StoredAttempt) -> str:
+    """As stored; ``unfinished`` where the turn stopped before a case was run, whatever older versions made of that."""
+    untested = attempt.verdict is not None and attempt.verdict.untested
+    if attempt.status and not (untested and attempt.status == Status.CORRECT):
+        return attempt.status
+    return "declined" if attempt.declined else "unfinished"
 
 
 def _schema(arrow: Any) -> Any:

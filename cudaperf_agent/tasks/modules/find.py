@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from cudaperf_agent.errors import InputRefused, UsageError
+from cudaperf_agent.errors import InputRefused, UsageError, reading_hint
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.modules.spec import DTYPES, FLOATS, ModuleMode, ModuleSpec
 from cudaperf_agent.tasks.parse import with_digest
@@ -147,4 +147,5 @@ def _read(path: Path) -> str:
             "this is not UTF-8 text", where=str(path), hint="Convert it, e.g. iconv -f latin1 -t utf-8 FILE."
         ) from error
     except OSError as error:
-        raise UsageError(f"cannot read the file: {error.strerror}", where=str(path), hint="Check the name.") from error
+        why = f"cannot read the file: {error.strerror}"
+        raise UsageError(why, where=str(path), hint=reading_hint(error)) from error

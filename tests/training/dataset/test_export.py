@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from cudaperf_agent.cli.main import main
-from cudaperf_agent.errors import ConfigError
+from cudaperf_agent.errors import EXIT_USAGE, ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.dataset.build import build, read_lines
-from training.dataset.export import merged, statistics, write_export, write_transfer
-from training.dataset.table import from_rows, load_table, median_error
+from training.dataset.export import family_export, merged, statistics, transfer_export, write_export
+from training.dataset.plan import write_plan
+from training.dataset.table import from_rows, load_table, median_error, read_rows
 from training.dataset.transfer import transfer_lines
 
 
@@ -70,7 +71,7 @@ def test_a_task_whose_naive_variant_failed_has_no_gains(built: list[dict[str, An
 
 def test_what_is_exported_comes_back_as_a_table(built: list[dict[str, Any]], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    paths = write_export(built, measured(built), tmp_path)
+    paths = write_export(family_export(built, measured(built)), tmp_path)
     assert all(p.is_file() for p in paths)
     table = load_table(tmp_path / "variants.parquet")
     direct = from_rows(merged(built, measured(built)))
@@ -81,9 +82,9 @@ def test_what_is_exported_comes_back_as_a_table(built: list[dict[str, Any]], tmp
     assert set(table.family) == {"axpy_shift", "matmul"}
 
 
-def test_nothing_measured_is_said_so(built: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_nothing_measured_is_said_so(built: list[dict[str, Any]]) -> None:
     with pytest.raises(ConfigError, match="measured"):
-        write_export(built, [], tmp_path)
+        family_export(built, [])
     with pytest.raises(ConfigError, match="no timed variants"):
         from_rows(merged(built, []))
 
@@ -120,4 +121,53 @@ def test_hand_written_kernels_are_exported_apart(tmp_path: Path, capsys: pytest.
     assert set(table.origin) == {"hand"}
     assert len(table) == 7  # the last is wrong
     with pytest.raises(ConfigError, match="hand-written"):
-        write_transfer([], tmp_path)
+        transfer_export([])
+
+
+def test_an_export_loses_nothing_that_a_merge_added(
+    built: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    first, second = built
+    for line in built:
+        kept = "".join(json.dumps(r) + "\n" for r in measured([line]))
+        (tmp_path / line["family"]).mkdir()
+        (tmp_path / line["family"] / "measured-0.jsonl").write_text(kept)
+    (tmp_path / "built.jsonl").write_text(json.dumps(first) + "\n")
+    write_plan([second], tmp_path / "plan.jsonl")
+    data = tmp_path / "data"
+    slices = ["--measured", str(tmp_path / first["family"])]
+    export = ["dataset", "export", "--built", str(tmp_path / "built.jsonl"), *slices, "--out", str(data)]
+    merge = ["dataset", "merge", "--plan", str(tmp_path / "plan.jsonl"), "--data", str(data)]
+    assert main(export) == 0
+    assert main(export) == 0  # the same again loses nothing
+    assert main([*merge, "--measured", str(tmp_path / second["family"])]) == 0
+    before = {p.name: p.read_bytes() for p in data.iterdir()}
+    capsys.readouterr()
+
+    assert main(export) == EXIT_USAGE
+    told = capsys.readouterr()
+    lost = f"{len(second['variants'])} of the rows that are there, such as one of {second['task']}, would be lost"
+    assert f"{data / 'variants.parquet'}: {lost}" in told.err
+    for remedy in ("--out", "--replace", "cudaperf dataset merge"):
+        assert remedy in told.err
+    assert {p.name: p.read_bytes() for p in data.iterdir()} == before
+
+    assert main([*export, "--replace"]) == 0
+    assert {r["task"] for r in read_rows(data / "variants.parquet")} == {first["task"]}
+    assert {r["task"] for r in read_rows(data / "tasks.parquet")} == {first["task"]}
+
+
+def test_of_an_export_that_would_lose_rows_nothing_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [{"task": "a/0", "variant": "1"}, {"task": "a/0", "variant": "2"}]
+    write_export({"variants.parquet": rows[:1], "transfer.parquet": rows}, tmp_path)
+    with pytest.raises(ConfigError, match="1 of the rows"):
+        write_export({"variants.parquet": rows, "transfer.parquet": rows[1:]}, tmp_path)
+    assert len(read_rows(tmp_path / "variants.parquet")) == 1
+    (tmp_path / "transfer.parquet").write_text("something else")
+    with pytest.raises(ConfigError, match="this is no export") as caught:
+        write_export({"transfer.parquet": rows}, tmp_path)
+    assert "--replace" in str(caught.value.hint)
+    write_export({"transfer.parquet": rows}, tmp_path, replace=True)
+    assert read_rows(tmp_path / "transfer.parquet") == rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from cudaperf_agent.errors import UsageError
+from cudaperf_agent.errors import UsageError, reading_hint
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from training.evaluation.suite import Item, Suite
@@ -54,9 +54,8 @@ def read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UsageError(
-            f"the file cannot be read: {error.strerror}", where=str(path), hint="check its rights"
-        ) from None
+        why = f"the file cannot be read: {error.strerror}"
+        raise UsageError(why, where=str(path), hint=reading_hint(error)) from None
 
 
 def _load(path: Path, text: str | None) -> Task:
