@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from module_bench import ModuleBench
 
 from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.cuda.clocks import Agreement, ClockRule
+from cudaperf_agent.cuda.modules import timing
 from cudaperf_agent.cuda.modules.config import MODULES
 from cudaperf_agent.cuda.modules.runs import Kernels
 from cudaperf_agent.cuda.modules.timing import EAGER, TimingPlace, make_baselines, measured_module
@@ -62,6 +65,31 @@ async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, to
     crash = await measured(HONEST.replace(ALL, "raise ValueError('no')"))
     assert crash.status is Status.CRASH
     assert "ValueError" in crash.message
+
+
+@pytest.mark.parametrize("late", [1, 2])
+async def test_clocks_of_a_module_that_disagree_are_read_once_more(
+    module_bench: ModuleBench, torch_cases: Path, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    task = await module_bench.described(torch_cases / "row_softmax_scale.py")
+    place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
+    known = await make_baselines(task, place, CONFIG)
+    read, seen = timing.call_agreement, 0
+
+    def first_ones_late(
+        inside: Sequence[float], outside: Sequence[float], exchanges: Sequence[float], rule: ClockRule
+    ) -> Agreement:
+        nonlocal seen
+        seen += 1
+        agreement = read(inside, outside, exchanges, rule)
+        return replace(agreement, agree=agreement.agree and seen > late)
+
+    monkeypatch.setattr(timing, "call_agreement", first_ones_late)
+    verdict = await measured_module(task, plain(HONEST), Kernels({}), Verdict(Status.CORRECT), known, place, CONFIG)
+    assert seen == 2
+    assert verdict.clocks["attempts"] == 2
+    assert verdict.status is (Status.CORRECT if late == 1 else Status.UNSTABLE)
+    assert verdict.measured == (late == 1)
 
 
 SUMS = """import torch

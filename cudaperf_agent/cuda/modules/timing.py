@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from cudaperf_agent.codegen.modules.forms import ModuleFile
 from cudaperf_agent.cuda.clocks import CLOCKS, batch_agreement, call_agreement
 from cudaperf_agent.cuda.gpu import read_clocks
+from cudaperf_agent.cuda.measure import settled
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import PythonCommand, prepare_python, python_command, run_python
@@ -31,6 +32,7 @@ from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kerne
 from cudaperf_agent.cuda.modules.timed_outputs import problem_of
 from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
 from cudaperf_agent.cuda.statistics import speedup
+from cudaperf_agent.cuda.timing import Timed
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.native import read_untrusted
@@ -111,11 +113,7 @@ class Baselines:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Timed:
-    timing: Timing | None
-    status: Status
-    message: str = ""
-    clocks: dict[str, float] = field(default_factory=dict)
+class _Timed(Timed):
     flags: dict[str, Any] = field(default_factory=dict)
 
 
@@ -192,7 +190,11 @@ async def measured_module(
     turns: TimingTurns = ANY_TIME,
 ) -> Verdict:
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
-    timed = await _timed(task, file, kernels, "candidate", known, place, config, turns)
+
+    async def once() -> list[_Timed]:
+        return [await _timed(task, file, kernels, "candidate", known, place, config, turns)]
+
+    (timed,) = await settled(once)
     clocks = {**(read_clocks() if place.device != "cpu" else {}), **timed.clocks}
     if timed.timing is None:
         return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
