@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 from benchmarks.gpu_study.lab import task_of
+from benchmarks.gpu_study.null_launch import null_launches
 from benchmarks.gpu_study.record import Record
 from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.cuda.gpu import Gpu
-from cudaperf_agent.cuda.null_launch import null_launches
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 from cudaperf_agent.tasks.model import Task
 from tests.cheats.conftest import HERE, head_of, task_named

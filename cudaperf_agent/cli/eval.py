@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cudaperf_agent.cli.destination import check_out_file, writing_file
-from cudaperf_agent.cli.eval_time import can_go_on, plan_of, time_
+from cudaperf_agent.cli.eval_time import USUAL, Fineness, can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
 from cudaperf_agent.errors import UsageError
@@ -45,26 +45,6 @@ class Backend(StrEnum):
     EMULATOR = "emulator"
 
 
-@dataclass(frozen=True, slots=True)
-class _Timing:
-    """How candidates are timed, as `eval_time.timing_config` takes it, and whether the search goes without copies."""
-
-    samples: int = 24
-    contents: int = 24
-    c_seconds: float = 0.5
-    device_times: bool = False
-
-    @property
-    def note(self) -> str:
-        """What is unusual of it."""
-        told = [f"{self.samples} timed calls of a kernel"] if self.samples != _USUAL.samples else []
-        told += [f"at most {self.contents} sets of inputs"] if self.contents != _USUAL.contents else []
-        told += [f"sizes at which the C takes {self.c_seconds:g} s"] if self.c_seconds != _USUAL.c_seconds else []
-        told += ["a search by the device's times alone"] if self.device_times else []
-        return f"Timed with {', '.join(told)}." if told else ""
-
-
-_USUAL = _Timing()
 _N, _SEEDS = 10, 3
 # What they propose depends on the task and the turn alone: drawing again gives the same again.
 _DETERMINISTIC = ("variants",)
@@ -106,16 +86,16 @@ def run(
         Backend,
         typer.Option(help="Where candidates are tested: `emulator` also where there is a GPU; see `eval time`."),
     ] = Backend.AUTO,
-    samples: Annotated[int, typer.Option(min=5, help="On a GPU: timed calls of a kernel.")] = _USUAL.samples,
+    samples: Annotated[int, typer.Option(min=5, help="On a GPU: timed calls of a kernel.")] = USUAL.samples,
     contents: Annotated[
         int, typer.Option(min=1, help="On a GPU: input sets that timed calls go through; fewer are cheaper.")
-    ] = _USUAL.contents,
+    ] = USUAL.contents,
     c_seconds: Annotated[
         float,
         typer.Option(
             metavar="SECONDS", min=0.001, help="On a GPU: sizes are not made larger once the C takes this long."
         ),
-    ] = _USUAL.c_seconds,
+    ] = USUAL.c_seconds,
     device_times: Annotated[
         bool,
         typer.Option(
@@ -145,7 +125,7 @@ def run(
             limit=limit,
         )
         label = out or _default_name(wanted)
-        numbers = _Timing(samples, contents, c_seconds, device_times)
+        numbers = Fineness(samples, contents, c_seconds, device_times)
         progress, evaluation = _run(settings, wanted, label, tasks_at_once, time_budget, backend, numbers)
         again = "the same command goes on"
         if not progress.complete:
@@ -276,7 +256,7 @@ def _run(
     at_once: int | None,
     seconds: float | None,
     backend: Backend,
-    numbers: _Timing,
+    numbers: Fineness,
 ) -> tuple[Progress, Evaluation]:
     from langgraph.runtime import RunControl
 
@@ -308,11 +288,10 @@ async def _run_async(
     config: DriveConfig,
     control: RunControl,
     where: Backend,
-    numbers: _Timing,
+    numbers: Fineness,
 ) -> tuple[Progress, Evaluation]:
     import asyncio
 
-    from cudaperf_agent.cli.eval_time import timing_config
     from cudaperf_agent.cli.parts import prepared, run_parts, tell_of_building
     from cudaperf_agent.cli.still import still_saying
     from training.evaluation.collect import collect
@@ -325,7 +304,7 @@ async def _run_async(
     suite = (await asyncio.to_thread(find_suite, wanted.suite)).limited(wanted.limit)
     # The test inputs are the same for every evaluation; the seeds of an evaluation are of sampling.
     on_emulator = where is Backend.EMULATOR
-    usual = timing_config(numbers.samples, numbers.contents, numbers.c_seconds, config.at_once_timed)
+    usual = numbers.config(config.at_once_timed)
     verifying = replace(usual, whole="chosen", trace=False) if numbers.device_times else usual
     policy, turns = wanted.policy, wanted.turns
     async with run_parts(settings, policy, turns, 0, say, emulator=on_emulator, config=verifying) as parts:
@@ -334,8 +313,8 @@ async def _run_async(
         backend = parts.deps.verifier.backend
         plan = plans.load(label)
         if plan is None:
-            timed = (numbers.note,) if backend == "gpu" and numbers.note else ()
-            notes = (*suite.notes, *_notes(wanted), *timed)
+            timed = numbers.told("a search by the device's times alone") if backend == "gpu" else ""
+            notes = (*suite.notes, *_notes(wanted), *([f"Timed with {timed}."] if timed else ()))
             plan = new_plan(label, wanted, suite, parts.deps.policy.name, backend, notes)
             plans.save(plan)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,19 +17,68 @@ if TYPE_CHECKING:
     from training.evaluation.plan import Plan, Plans
 
 
+@dataclass(frozen=True, slots=True)
+class Fineness:
+    """How finely candidates are timed.
+
+    Attributes:
+        samples: Timed calls of a kernel, and of the C at most.
+        contents: Content sets at most.
+        c_seconds: A size is not made larger once the C takes this long; its timed calls take some eight times as long
+            together, where a few are enough for that.
+        device_times: Kernels are timed without copies, in a search or at all.
+    """
+
+    samples: int = 24
+    contents: int = 24
+    c_seconds: float = 0.5
+    device_times: bool = False
+
+    def told(self, device_times: str) -> str:
+        """What is unusual of it, in words; `device_times` are those for times without copies."""
+        told = [f"{self.samples} timed calls of a kernel"] if self.samples != USUAL.samples else []
+        told += [f"at most {self.contents} sets of inputs"] if self.contents != USUAL.contents else []
+        told += [f"sizes at which the C takes {self.c_seconds:g} s"] if self.c_seconds != USUAL.c_seconds else []
+        return ", ".join([*told, *([device_times] if self.device_times else ())])
+
+    def config(self, tasks: int) -> VerifierConfig:
+        """Numbers of a verifier that times so many tasks at once."""
+        from cudaperf_agent.cuda.baselines import ReferenceConfig
+        from cudaperf_agent.cuda.timing import TIMING
+        from cudaperf_agent.cuda.verifier import VerifierConfig
+
+        timing = replace(
+            TIMING,
+            samples=self.samples,
+            contents=self.contents,
+            fewest_contents=min(TIMING.fewest_contents, self.contents),
+            reference_seconds=self.c_seconds,
+        )
+        usual = ReferenceConfig()
+        references = replace(
+            usual,
+            samples=min(self.samples, usual.samples),
+            seconds=usual.seconds * self.c_seconds / TIMING.reference_seconds,
+        )
+        return VerifierConfig(timing=timing, references=references, tasks_at_hand=tasks)
+
+
+USUAL = Fineness()
+
+
 def time_(
     evaluations: Annotated[list[str], typer.Argument(metavar="NAME...", help="Evaluations of the same suite.")],
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="No new task begins after so many seconds.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=5, help="Timed calls of a kernel.")] = 24,
+    samples: Annotated[int, typer.Option(min=5, help="Timed calls of a kernel.")] = USUAL.samples,
     contents: Annotated[
         int, typer.Option(min=1, help="Input sets that timed calls go through; fewer are cheaper.")
-    ] = 24,
+    ] = USUAL.contents,
     c_seconds: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0.001, help="Sizes are not made larger once the C takes this long."),
-    ] = 0.5,
+    ] = USUAL.c_seconds,
     tasks_at_once: Annotated[
         int, typer.Option(metavar="N", min=1, help="Tasks at work at once; each keeps hundreds of megabytes of inputs.")
     ] = 2,
@@ -42,47 +91,18 @@ def time_(
     The same command goes on where it was stopped. Reports and comparisons then have speeds.
     """
     with can_go_on():
+        numbers = Fineness(samples, contents, c_seconds, device_times)
         # Races and bounds were looked for on the emulator already.
-        config = replace(timing_config(samples, contents, c_seconds, tasks_at_once), also_emulate=False)
+        config = replace(numbers.config(tasks_at_once), also_emulate=False)
         if device_times:
             config = replace(config, whole="none", trace=False)
-        left = _time(evaluations, time_budget, config)
+        left = _time(evaluations, time_budget, config, numbers.told("no times with copies"))
         if left:
             say(f"{left} tasks are left; the same command goes on")
         return 0
 
 
-def timing_config(samples: int, contents: int, c_seconds: float, tasks: int) -> VerifierConfig:
-    """Numbers of a verifier that times many tasks.
-
-    Args:
-        samples: Timed calls of a kernel, and of the C at most.
-        contents: Content sets at most.
-        c_seconds: A size is not made larger once the C takes this long; its timed calls take some eight times as long
-            together, where a few are enough for that.
-        tasks: Tasks at work at once.
-    """
-    from cudaperf_agent.cuda.baselines import ReferenceConfig
-    from cudaperf_agent.cuda.timing import TIMING
-    from cudaperf_agent.cuda.verifier import VerifierConfig
-
-    timing = replace(
-        TIMING,
-        samples=samples,
-        contents=contents,
-        fewest_contents=min(TIMING.fewest_contents, contents),
-        reference_seconds=c_seconds,
-    )
-    usual = ReferenceConfig()
-    references = replace(
-        usual,
-        samples=min(samples, usual.samples),
-        seconds=usual.seconds * c_seconds / TIMING.reference_seconds,
-    )
-    return VerifierConfig(timing=timing, references=references, tasks_at_hand=tasks)
-
-
-def _time(names: list[str], seconds: float | None, config: VerifierConfig) -> int:
+def _time(names: list[str], seconds: float | None, config: VerifierConfig, coarsely: str) -> int:
     from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.errors import BackendUnavailable
@@ -103,7 +123,7 @@ def _time(names: list[str], seconds: float | None, config: VerifierConfig) -> in
             if verifier.backend != "gpu":
                 raise BackendUnavailable("there is no GPU to time on", hint="run this where there is one")
             with open_store(load_settings().settings) as store:
-                times = KernelTimes.load(plans.folder)
+                times = KernelTimes.load(plans.folder, coarsely)
                 at_once = config.tasks_at_hand
                 return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
         finally:

@@ -9,8 +9,22 @@ from cudaperf_agent.tasks.model import Task
 
 Form = Literal["device", "whole", "program"]
 
-_NOISE = re.compile(
-    r"""//(?:[^\n\\]|\\.|\\\n)* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'""",
+_SPLICE = r"(?:\\[ \t\f\v]*\r?\n)"
+_NAME = rf"(?: [^\W\d] | \$ ) (?: {_SPLICE}* [\w$] )*"
+# As gcc reads C++: names, numbers and what ends a literal of the user's own are whole tokens, so that neither the R of
+# another name nor the ' of a number begins a literal. Lines are spliced everywhere but in raw strings; a quote that a
+# line leaves open ends with the line.
+_TOKEN = re.compile(
+    rf"""
+      (?P<comment> / {_SPLICE}* (?: / (?: {_SPLICE} | [^\n] )* | \* .*? (?: \* {_SPLICE}* / | \Z ) ) )
+    | (?P<literal>
+          (?: (?: u {_SPLICE}* 8 | [uUL] ) {_SPLICE}* )? R {_SPLICE}*
+          "(?P<fence>[^\s()\\]{{0,16}})\( .*? (?: \)(?P=fence)" | \Z )
+        | (?P<quote>["']) (?: {_SPLICE} | \\ {_SPLICE}* [^\n]? | (?!(?P=quote)) [^\\\n] )* (?P=quote)?
+      ) (?P<suffix> {_SPLICE}* {_NAME} )?
+    | (?: \. {_SPLICE}* )? \d (?: {_SPLICE}* (?: [eEpP] {_SPLICE}* [+-] | [\w.$] | ' {_SPLICE}* (?=\w) ) )*
+    | {_NAME}
+    """,
     re.S | re.X,
 )
 
@@ -29,8 +43,13 @@ def detect_form(task: Task, source: str) -> Form | None:
 
 
 def without_noise(source: str) -> str:
-    """The source with comments and literals blanked, line numbers kept."""
-    return _NOISE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), source)
+    """The source with comments and literals (raw ones too) blanked, line numbers and offsets kept."""
+    return _TOKEN.sub(_blanked, source)
+
+
+def _blanked(token: re.Match[str]) -> str:
+    noise = token["comment"] or token["literal"]
+    return token.group() if noise is None else re.sub(r"[^\n]", " ", noise) + (token["suffix"] or "")
 
 
 def defines(code: str, name: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from cudaperf_agent.codegen.accesses import Access, Alias, Constraint, Domain
 from cudaperf_agent.codegen.affine import Poly, parsed
@@ -59,6 +60,7 @@ from cudaperf_agent.tasks.model import CType, TypeKind
 MAX_MAPPED = 3
 """Grids have three dimensions."""
 
+T = TypeVar("T")
 _LOOP_TYPES = (TypeKind.INT, TypeKind.UINT)
 
 
@@ -87,10 +89,15 @@ def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Pl
     Raises:
         Declined: With the reason and the line where a proof failed.
     """
+    return begun_anew(lambda device: Planner(module, extents or {}, device).plan())
+
+
+def begun_anew(attempt: Callable[[frozenset[str]], T]) -> T:
+    """What `attempt` makes by a `Planner`, given the scalars that kernels compute, of which each try may find more."""
     device: frozenset[str] = frozenset()
     while True:
         try:
-            return Planner(module, extents or {}, device).plan()
+            return attempt(device)
         except OnDevice as found:
             device |= found.names
 

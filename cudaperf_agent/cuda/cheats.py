@@ -31,7 +31,7 @@ _CALLED = {re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})\s*\("): why for name
 _ALWAYS = re.compile(r"\b(cudaperf_\w+|__tsan_\w+|__asan_\w+|LD_PRELOAD|ucontext_t)\b")
 _THREADS = re.compile(r"\bstd\s*::\s*(thread|jthread|async)\b")
 _ASM_HOST = re.compile(r"\b(?:__asm__|asm)\b[^;]*\bsyscall\b")
-_PROC = re.compile(r'"/(?:proc|dev/shm)/[^"\n]*"')
+_PROC = re.compile(r'(?:"|R"[^\s()\\]{0,16}\()/(?:proc|dev/shm)/[^"\n]*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def screen(source: str, *, program: bool = False) -> Finding | None:
     for match in _THREADS.finditer(code):
         found.append(_finding(code, match.start(), f"std::{match.group(1)}", "threads of the host"))
     for match in (*_PROC.finditer(source), *_ASM_HOST.finditer(source)):
-        if not code[match.start() : match.end()].isspace() or match.group().startswith('"'):
+        if match.re is _PROC or not code[match.start() : match.end()].isspace():
             found.append(_finding(source, match.start(), match.group()[:40], "the process around it"))
     return min(found, key=lambda f: f.line or 0) if found else None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from cudaperf_agent.cuda.ceilings import Ceilings, least_seconds
 from cudaperf_agent.cuda.gpu import Gpu, read_clocks
@@ -28,6 +28,7 @@ NAIVE = "naive CUDA"
 C_ONE_CORE = "gcc -O3 -march=native"
 C_FAST_MATH = f"{C_ONE_CORE} -ffast-math"
 C_OPENMP = f"{C_ONE_CORE} -fopenmp"
+T = TypeVar("T", bound=Timed)
 _OLD_NAMES = {"C -O3 -march=native, one core": C_ONE_CORE}
 END_TO_END = ", copies included"
 C_END_TO_END = f"{C_ONE_CORE}{END_TO_END}"
@@ -55,6 +56,17 @@ class Turn(Protocol):
 
 def _at_once(*, cpu: bool = True) -> AbstractAsyncContextManager[None]:
     return nullcontext()
+
+
+async def settled(measure: Callable[[], Awaitable[Sequence[T]]]) -> Sequence[T]:
+    """What `measure` finds, or, where its clocks disagree, finds once more, in fresh processes.
+
+    What the machine did to one process seldom happens to the next, and a lie is told again.
+    """
+    found = await measure()
+    if found and found[-1].status is Status.UNSTABLE:
+        found = [replace(t, clocks={**t.clocks, "attempts": 2.0}) for t in await measure()]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +106,9 @@ class Stopwatch:
 
         The processes of all kinds start side by side, and are timed one at a time. Where several processes are asked
         for, the samples of one kind are those of all of them, in order. Where the clocks disagree all is done once
-        more: what the machine did to one process seldom happens to the next, and a lie is told again.
+        more (`settled`).
         """
-        found = await self._timed(library, kinds, task, contents)
-        if found and found[-1].status is Status.UNSTABLE:
-            found = await self._timed(library, kinds, task, contents)
-            found = [replace(t, clocks={**t.clocks, "attempts": 2.0}) for t in found]
-        return found
+        return list(await settled(lambda: self._timed(library, kinds, task, contents)))
 
     async def _timed(self, library: Path, kinds: Sequence[TimedKind], task: Task, contents: Contents) -> list[Timed]:
         runs = [

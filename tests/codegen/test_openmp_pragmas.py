@@ -10,6 +10,7 @@ from cudaperf_agent.codegen.openmp.pragmas import openmp_source, proven_loops
 from cudaperf_agent.tasks.parse import load_task
 
 CASES = Path(__file__).parent.parent / "cases" / "c"
+ORDINARY = Path(__file__).parent / "ordinary"
 
 
 def pragmas(text: str) -> list[tuple[int, str]]:
@@ -90,6 +91,17 @@ def test_a_name_declared_twice_is_not_made_private() -> None:
 }
 """
     assert [line for line, _ in pragmas(text)] == [3]
+
+
+def test_a_loop_that_makes_the_plan_begin_anew_is_proven_once() -> None:
+    (loop,) = proven_loops(load_task(ORDINARY / "count_beside.c"))
+    assert (loop.line, loop.pragma) == (4, "#pragma omp parallel for reduction(+: c) reduction(+: s)")
+
+
+def test_whatever_ordinary_c_is_it_has_an_answer() -> None:
+    found = {path.stem: openmp_source(load_task(path)) for path in ORDINARY.glob("*.c")}
+    assert found["count_beside"] is not None
+    assert found["ema"] is None
 
 
 def test_two_loops_on_a_line_and_macros_are_left_alone() -> None:

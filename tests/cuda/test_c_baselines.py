@@ -147,6 +147,11 @@ async def test_an_order_is_kept_and_integers_have_no_fast_math() -> None:
     assert list(await ways(task, await contents_of(task))) == [C_ONE_CORE]
 
 
+async def test_openmp_of_c_that_makes_the_plan_begin_anew_gives_what_the_c_gives() -> None:
+    task = await prepare(load_task(CASES.parents[1] / "codegen" / "ordinary" / "count_beside.c"))
+    assert list(await ways(task, await contents_of(task))) == [C_ONE_CORE, C_OPENMP]
+
+
 async def test_fast_math_that_gives_other_results_is_left_out() -> None:
     task = await prepared(INDIGESTIBLE)
     contents = await contents_of(task)

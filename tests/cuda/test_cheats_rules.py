@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from cudaperf_agent.cuda.cheats import CaseLaunches, grows, screen, unlaunched
@@ -42,6 +44,7 @@ def test_nothing_launched_is_found_whatever_is_empty() -> None:
         ("int clock_gettime(clockid_t c, timespec *t)", True),
         ("std::thread worker(f);", True),
         ('FILE *f = fopen("/proc/self/maps", "r");', True),
+        ('std::ifstream maps(R"-(/proc/self/maps)-");', True),
         ("extern const char *cudaperf_emulator_report();", True),
         ("// dlsym(RTLD_DEFAULT, name) would be a cheat", False),
         ('printf("fork(");', False),
@@ -55,3 +58,51 @@ def test_the_screen_finds_calls_and_not_words(line: str, found: bool) -> None:
     assert (finding is not None) == found
     if finding:
         assert finding.line == 2
+
+
+HIDING = {
+    "a raw string": ('const char *s = R"x(" /* )x"; ', " // */"),
+    "one of the longest delimiter": ('auto s = R"0123456789abcdef(" /* )0123456789abcdef"; ', " // */"),
+    "u8R": ('auto s = u8R"(" /* )"; ', " // */"),
+    "LR": ('auto s = LR"(" /* )"; ', " // */"),
+    "uR": ('auto s = uR"(" /* )"; ', " // */"),
+    "UR": ('auto s = UR"(" /* )"; ', " // */"),
+    "a raw string that looks closed": ('auto s = R"x(" )" /* )x"; ', " // */"),
+    "a raw string over lines": ('auto s = R"(\n" /* )"; ', " // */"),
+    "a splice before a raw string": ('auto s = u\\\n8\\\nR\\\n"(" /* )"; ', " // */"),
+    "what is no splice in a raw string": ('auto s = R"x(" )\\\nx" /* )x"; ', " // */"),
+    "the R of another name": ('#define FOR\nauto s = FOR"("; ', ' s = ")";'),
+    "the R of a number": ('#define NO(x)\nNO(1.R"(") ', ' NO(")")'),
+    "what ends a literal": ('#define NO(x)\nNO(""R"(") ', ' NO(")")'),
+    "an apostrophe in a number": ("int n = 1'000; ", " n = 1'000;"),
+    "a splice in a comment": ('/\\\n* " */ ', ' /* " */'),
+    "a splice in a string": ('auto s = "\\\\\n" /* "; ', " // */"),
+    "a quote left open": ("#define NO ' /*\n", " // */"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), HIDING.values(), ids=HIDING.keys())
+def test_no_literal_hides_a_name_from_the_screen(before: str, after: str) -> None:
+    source = f"{before}CALL{after}\n"
+    # As the compiler reads it, the call is there: a macro of its name is replaced, which it is in no literal.
+    command = ["g++", "-E", "-P", "-std=c++17", "-DCALL=replaced", "-x", "c++", "-"]
+    read = subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
+    assert "replaced" in read
+    finding = screen(source.replace("CALL", 'dlsym(0, "name");'))
+    assert finding is not None
+    assert finding.line == source[: source.index("CALL")].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'R"(fork( " fork( " /* )"',
+        'u8R"x()" fork( )x"',
+        'L"fork("',
+        "1'000 /* fork( */",
+        '"\\\n fork("',
+        "//\\\nfork(",
+    ],
+)
+def test_a_name_in_a_literal_is_no_call(text: str) -> None:
+    assert screen(f"{text}\n") is None

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu_study.null_launch import FIND, FOUND, LEAVE_OUT, WRAPPED, WRAPPERS, linker_flags
 from cudaperf_agent.codegen.dropin import make_dropin
 from cudaperf_agent.cuda.compile import CompileConfig, flags_for
 from cudaperf_agent.cuda.link import linked_c
-from cudaperf_agent.cuda.null_launch import FIND, FOUND, LEAVE_OUT, WRAPPED, WRAPPERS, linker_flags
 from cudaperf_agent.cuda.toolchain import find_nvcc
 from cudaperf_agent.tasks.parse import load_task
 

@@ -12,6 +12,7 @@ from eval_facts import evaluation, fails, right, task, turn
 from graph_world import Clock, DirectiveVerifier, ScriptedPolicy, candidate, make_deps
 from test_eval_drive import as_it_is, item
 
+from cudaperf_agent.cli.main import main
 from cudaperf_agent.cuda.measure import C_ONE_CORE, NAIVE
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.cuda.verifier import Verifier
@@ -160,6 +161,49 @@ async def test_no_time_left_begins_no_task(tmp_path: Path) -> None:
     device = Device()
     assert await world.time(device, plan, seconds=0.0) == 2
     assert not device.calls
+
+
+def test_reports_say_once_how_coarsely_their_kernels_were_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDAPERF_DATA_DIR", str(tmp_path))
+    world = Searched(tmp_path)
+    for name, answer in (("e", FAST), ("shared", FAST), ("usual", SLOW), ("none", WRONG)):
+        asyncio.run(world.search(name, [answer]))
+    device = Device()
+    monkeypatch.setattr("cudaperf_agent.cuda.verifier.Verifier", lambda config: device)
+
+    def report(name: str) -> str:
+        capsys.readouterr()
+        assert main(["eval", "report", name]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    coarse = "--samples 9 --contents 6 --c-seconds 0.1 --device-times".split()
+    said = (
+        "imed with 9 timed calls of a kernel, at most 6 sets of inputs, sizes at which the C takes 0.1 s, no times "
+        "with copies."
+    )
+    device.broken = "b"
+    assert main(["eval", "time", "e", "none", *coarse]) == 0
+    device.broken = ""
+    # The one that was timed so stays so, the other one is timed as usual.
+    assert main(["eval", "time", "shared", "usual"]) == 0
+    assert report("e").count(f"Partly t{said}") == report("shared").count(f"Partly t{said}") == 1
+    assert "imed with" not in report("usual")
+    assert "imed with" not in report("none")
+
+
+def test_a_report_of_kernels_that_were_all_timed_coarsely_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDAPERF_DATA_DIR", str(tmp_path))
+    asyncio.run(Searched(tmp_path).search("e", [FAST]))
+    monkeypatch.setattr("cudaperf_agent.cuda.verifier.Verifier", lambda config: Device())
+    for samples in ("9", "9", "24"):  # nothing is left for the later ones
+        assert main(["eval", "time", "e", "--samples", samples]) == 0
+    capsys.readouterr()
+    assert main(["eval", "report", "e"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count("Timed with 9 timed calls of a kernel.") == 1
 
 
 async def test_a_line_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:

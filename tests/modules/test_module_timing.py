@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from module_bench import ModuleBench
 
 from cudaperf_agent.codegen.modules.forms import ModuleFile
+from cudaperf_agent.cuda.clocks import Agreement, ClockRule
+from cudaperf_agent.cuda.modules import timed_calls
 from cudaperf_agent.cuda.modules.config import MODULES
 from cudaperf_agent.cuda.modules.runs import Kernels
 from cudaperf_agent.cuda.modules.timing import EAGER, TimingPlace, make_baselines, measured_module
@@ -36,7 +39,7 @@ def plain(text: str) -> ModuleFile:
 
 
 async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, torch_cases: Path) -> None:
-    task = await module_bench.described(torch_cases / "row_softmax_scale.py")
+    task = await module_bench.described(torch_cases / "row_softmax_scale.py", mode="libraries-allowed")
     place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
     known = await make_baselines(task, place, CONFIG)
     assert len(known.timings[EAGER].samples) == CONFIG.timed
@@ -64,6 +67,83 @@ async def test_times_are_taken_and_outputs_checked(module_bench: ModuleBench, to
     assert "ValueError" in crash.message
 
 
+@pytest.mark.parametrize("late", [1, 2])
+async def test_clocks_of_a_module_that_disagree_are_read_once_more(
+    module_bench: ModuleBench, torch_cases: Path, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    task = await module_bench.described(torch_cases / "row_softmax_scale.py", mode="libraries-allowed")
+    place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
+    known = await make_baselines(task, place, CONFIG)
+    read, seen = timed_calls.call_agreement, 0
+
+    def first_ones_late(
+        inside: Sequence[float], outside: Sequence[float], exchanges: Sequence[float], rule: ClockRule
+    ) -> Agreement:
+        nonlocal seen
+        seen += 1
+        agreement = read(inside, outside, exchanges, rule)
+        return replace(agreement, agree=agreement.agree and seen > late)
+
+    monkeypatch.setattr(timed_calls, "call_agreement", first_ones_late)
+    verdict = await measured_module(task, plain(HONEST), Kernels({}), Verdict(Status.CORRECT), known, place, CONFIG)
+    assert seen == 2
+    assert verdict.clocks["attempts"] == 2
+    assert verdict.status is (Status.CORRECT if late == 1 else Status.UNSTABLE)
+    assert verdict.measured == (late == 1)
+
+
+COUNTS = """import torch
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, temperature):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, scores, mask):
+        self.calls += 1
+        if self.calls CONDITION:
+            return torch.empty_like(scores).copy_(scores)
+        return scores * 1
+"""
+COPIES = """import torch
+class Copies(torch.nn.Module):
+    def __init__(self, temperature):
+        super().__init__()
+    def forward(self, scores, mask):
+        return scores.clone()
+def get_inputs():
+    return [torch.randn(64, 64), torch.randn(64, 64)]
+def get_init_inputs():
+    return [2.0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "mode", "status"),
+    [
+        ("> 0", "pure-cuda", Status.CORRECT),  # copies alone
+        ("< 2", "pure-cuda", Status.CHEAT),
+        ("< 2", "libraries-allowed", Status.CORRECT),
+    ],
+)
+async def test_operators_that_run_only_while_it_is_timed_are_seen(
+    module_bench: ModuleBench, tmp_path: Path, condition: str, mode: str, status: Status
+) -> None:
+    path = tmp_path / "copies.py"
+    path.write_text(COPIES)
+    task = await module_bench.described(path, mode=mode)
+    place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
+    known = await make_baselines(task, place, CONFIG)
+    file = plain(COUNTS.replace("CONDITION", condition))
+    verdict = await measured_module(task, file, Kernels({}), Verdict(Status.CORRECT), known, place, CONFIG)
+    assert verdict.status is status, verdict.message
+    assert verdict.measured == (status is Status.CORRECT)
+    if status is Status.CHEAT:
+        assert "torch's own operators (mul)" in verdict.message
+    else:
+        assert len(verdict.timings[0].samples) == CONFIG.timed
+
+
 SUMS = """import torch
 class ExpSum(torch.nn.Module):
     def forward(self, x):
@@ -88,7 +168,7 @@ async def test_timed_outputs_may_be_summed_in_any_order_but_not_in_half(
 ) -> None:
     path = tmp_path / "exp_sum.py"
     path.write_text(SUMS)
-    task = await module_bench.described(path)
+    task = await module_bench.described(path, mode="libraries-allowed")
     place = TimingPlace(module_bench.verifier.place.sandbox, device="cpu")
     known = await make_baselines(task, place, CONFIG)
 

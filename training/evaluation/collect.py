@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -34,7 +35,7 @@ def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evalu
     if times is None or plan.backend == "gpu":
         times = KernelTimes()
     known = frozenset(run.id for run in store.list_runs(None, origin=ORIGIN))
-    tasks, verdicts = [], []
+    tasks, verdicts, coarse = [], [], Counter[str]()
     for key, entry in plan.tasks.items():
         digest = entry.get("task", "")
         found = [_run(store, plan.run_id(key, s), s, known, times, digest) for s in range(plan.settings.seeds)]
@@ -43,6 +44,7 @@ def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evalu
         whole = whole and (not entry["hand"] or (hand is not None and len(hand.outcomes) == 1))
         given = entry.get("given") or {}
         outcomes = tuple(_with_given(o, given) for f in found if f is not None for o in f.outcomes) if whole else ()
+        coarse.update(c for f in found if whole and f is not None for c in f.coarse)
         verdicts += [v for f in found if whole and f is not None for v in f.verdicts]
         tasks.append(
             TaskFacts(
@@ -65,7 +67,7 @@ def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evalu
     notes = plan.notes
     if reached:
         device = next((v.device for v in times.verdicts.values() if v.device), device)
-        notes = (*notes, _TIMED_AFTER.format(device=device or "a GPU"))
+        notes = (*notes, _TIMED_AFTER.format(device=device or "a GPU"), *_coarse_notes(coarse))
     return Evaluation(
         name=plan.name,
         suite=settings.suite,
@@ -91,11 +93,19 @@ def _with_given(found: Outcome, given: Mapping[str, Any], name: str = "") -> Out
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A stored run; `unmeasured` says that a correct kernel was not put to the GPU after the search."""
+    """A stored run.
+
+    Attributes:
+        outcomes: Of its trajectories.
+        verdicts: All.
+        unmeasured: A correct kernel was not put to the GPU after the search.
+        coarse: Of each kernel that was timed after the search: how, if coarser than usual.
+    """
 
     outcomes: tuple[Outcome, ...]
     verdicts: Sequence[Verdict]
     unmeasured: bool
+    coarse: tuple[str, ...]
 
 
 def _run(store: Store, run_id: str, seed: int, known: frozenset[str], times: KernelTimes, task: str) -> _Run | None:
@@ -106,17 +116,23 @@ def _run(store: Store, run_id: str, seed: int, known: frozenset[str], times: Ker
         attempts.setdefault(attempt.trajectory, []).append(attempt)
     ended = [t for t in store.trajectories(run_id) if t.status.final or t.status is RunStatus.ERROR]
     made = {t.number: attempts.get(t.number, []) for t in ended}
-    measured = {t.number: _measured(t, made[t.number], times, task) for t in ended}
+    chosen = {t.number: _chosen(t, made[t.number]) for t in ended}
+    measured = {number: times.of(task, source) for number, source in chosen.items()}
+    coarse = (times.coarseness(task, chosen[n]) for n, v in measured.items() if v is not None and v.measured)
     outcomes = tuple(outcome(t, made[t.number], seed, measured[t.number]) for t in ended)
     verdicts = [v for made in attempts.values() for a in made for v in (a.hidden_verdict, a.verdict) if v is not None]
-    return _Run(outcomes, verdicts, any(o.correct and measured[o.number] is None for o in outcomes))
+    return _Run(outcomes, verdicts, any(o.correct and measured[o.number] is None for o in outcomes), tuple(coarse))
 
 
-def _measured(
-    trajectory: Trajectory, attempts: Sequence[StoredAttempt], times: KernelTimes, task: str
-) -> Verdict | None:
-    chosen = next((a for a in attempts if a.turn == trajectory.first_choice), None)
-    return times.of(task, chosen.source) if chosen is not None and chosen.source else None
+def _chosen(trajectory: Trajectory, attempts: Sequence[StoredAttempt]) -> str:
+    """The source of the kernel that a trajectory chose; empty if it chose none."""
+    return next((a.source or "" for a in attempts if a.turn == trajectory.first_choice), "")
+
+
+def _coarse_notes(coarse: Counter[str]) -> list[str]:
+    """One sentence for each unusual way in which kernels were timed."""
+    partly = len(coarse) > 1
+    return [f"{'Partly timed' if partly else 'Timed'} with {how}." for how in sorted(coarse) if how]
 
 
 def outcome(

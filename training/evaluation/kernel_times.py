@@ -33,21 +33,25 @@ class KernelTimes:
         path: JSON lines; `None` keeps them in memory only.
         verdicts: By digests of task and source (layout and comments apart); without times where the kernel fails on
             the GPU.
+        coarse: By the same, how they were timed where that was coarser than usual.
+        coarsely: How what is added was timed, likewise; empty for as usual.
         tasks: Digests of tasks whose kernels have all been measured; of others nothing is said.
     """
 
     path: Path | None = None
     verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+    coarse: dict[tuple[str, str], str] = field(default_factory=dict)
+    coarsely: str = ""
     tasks: set[str] = field(default_factory=set)
 
     @classmethod
-    def load(cls, folder: Path) -> KernelTimes:
-        """What a folder of evaluations holds.
+    def load(cls, folder: Path, coarsely: str = "") -> KernelTimes:
+        """What a folder of evaluations holds, to be added to with times that are taken so.
 
         Raises:
             StoreError: The file cannot be read.
         """
-        found = cls(folder / FILE)
+        found = cls(folder / FILE, coarsely=coarsely)
         try:
             text = (folder / FILE).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -58,7 +62,9 @@ class KernelTimes:
             try:
                 row = json.loads(line)
                 if "verdict" in row:
-                    found.verdicts[row["task"], row["source"]] = Verdict.from_dict(row["verdict"])
+                    key = row["task"], row["source"]
+                    found.verdicts[key] = Verdict.from_dict(row["verdict"])
+                    found.coarse[key] = row.get("coarse", "")
                 else:
                     found.tasks.add(row["task"])
             except (ValueError, KeyError, TypeError):
@@ -69,10 +75,17 @@ class KernelTimes:
         """The verdict of a kernel, if it was measured."""
         return self.verdicts.get((task, source_key(source)))
 
+    def coarseness(self, task: str, source: str) -> str:
+        """How a kernel was timed, if coarser than usual."""
+        return self.coarse.get((task, source_key(source)), "")
+
     def add(self, task: str, source: str, verdict: Verdict) -> None:
         """Keep a kernel's verdict."""
-        self.verdicts[task, source_key(source)] = verdict
-        self._write({"task": task, "source": source_key(source), "verdict": verdict.to_dict()})
+        key = source_key(source)
+        self.verdicts[task, key] = verdict
+        self.coarse[task, key] = self.coarsely
+        coarse = {"coarse": self.coarsely} if self.coarsely else {}
+        self._write({"task": task, "source": key, **coarse, "verdict": verdict.to_dict()})
 
     def close(self, task: str) -> None:
         """All kernels of a task that there are have been measured."""

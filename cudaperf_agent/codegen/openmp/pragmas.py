@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cudaperf_agent.codegen.dependence import carried
 from cudaperf_agent.codegen.nests import declared_by, leaves_early, nest_of
-from cudaperf_agent.codegen.plan import Context, Planner
+from cudaperf_agent.codegen.plan import Context, Planner, begun_anew
 from cudaperf_agent.codegen.scalars import Reduction, carried_scalars, declared, find_reductions, stored_scalars
 from cudaperf_agent.codegen.steps import Declined, Step
 from cudaperf_agent.tasks import ir
@@ -76,14 +76,19 @@ def proven_loops(task: Task) -> tuple[ProvenLoop, ...]:
     module = lower_task(task)
     if isinstance(module, ir.Unlowered):
         return ()
+    extents = {p.name: p.extent.expr for p in task.buffers if p.extent is not None}
+
+    def proven(device: frozenset[str]) -> tuple[ProvenLoop, ...]:
+        finder = _Finder(module, extents, device)
+        # What was proven before the planner gives up holds nevertheless.
+        with contextlib.suppress(Declined):
+            finder.plan()
+        return tuple(finder.proven)
+
     try:
-        finder = _Finder(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
+        return begun_anew(proven)
     except Declined:
         return ()
-    # What was proven before the planner gives up holds nevertheless.
-    with contextlib.suppress(Declined):
-        finder.plan()
-    return tuple(finder.proven)
 
 
 def _placed(lines: Sequence[str], loop: ProvenLoop) -> bool:
@@ -97,8 +102,8 @@ def _placed(lines: Sequence[str], loop: ProvenLoop) -> bool:
 class _Finder(Planner):
     """Plans the entry, and notes on the way which loops of the text are parallel as a whole."""
 
-    def __init__(self, module: ir.Module, extents: dict[str, str]) -> None:
-        super().__init__(module, extents)
+    def __init__(self, module: ir.Module, extents: dict[str, str], device: frozenset[str]) -> None:
+        super().__init__(module, extents, device)
         self.proven: list[ProvenLoop] = []
         # Loops that the planner makes of others are not in the text.
         self._open = {id(n): n for n in ir.walk(*module.entry.body) if isinstance(n, ir.For)}

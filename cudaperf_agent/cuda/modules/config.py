@@ -33,6 +33,7 @@ class ModuleConfig:
         moves: Runs with inputs moved by one unit in the last place.
         timed: Calls that are timed, of each of the candidate and its baselines.
         warmups: Calls before them, with contents of their own too.
+        watched: Calls of a candidate between them, at random places, not timed but watched for operators of torch.
         compiled: Time the module under ``torch.compile`` too.
         fewest_contents: Different contents of the timed calls' inputs, however large they are …
         contents_bytes: … and right outputs of all contents together, bytes, at most.
@@ -59,6 +60,7 @@ class ModuleConfig:
     moves: int = 2
     timed: int = 24
     warmups: int = 5
+    watched: int = 3
     compiled: bool = True
     fewest_contents: int = 4
     contents_bytes: int = _GIB

@@ -1,16 +1,16 @@
 """Times of a PyTorch candidate at the file's own sizes, against the module eager and under ``torch.compile``.
 
-Every call has contents of its own where memory allows, and every timed output is checked. The time is the host's, from
-the call of ``forward`` to full synchronisation of the device, with the L2 flushed before. Baselines run in processes of
-their own, with torch's default settings, which are recorded; imports and compilation come before the turn at the
-device. Not covered: contents are made in the candidate's process, before the call that it is timed on.
+Every call has contents of its own where memory allows, every timed output is checked, and some calls between them are
+watched (`timed_calls`). The time is the host's, from the call of ``forward`` to full synchronisation of the device,
+with the L2 flushed before. Baselines run in processes of their own, with torch's default settings, which are
+recorded; imports and compilation come before the turn at the device. Not covered: contents are made in the
+candidate's process, before the call that it is timed on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 import secrets
 import shutil
 import tempfile
@@ -18,17 +18,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import Any, TypeVar
 
 from cudaperf_agent.codegen.modules.forms import ModuleFile
-from cudaperf_agent.cuda.clocks import CLOCKS, batch_agreement, call_agreement
 from cudaperf_agent.cuda.gpu import read_clocks
+from cudaperf_agent.cuda.measure import settled
 from cudaperf_agent.cuda.modules.budget import leaf_of, module_output
 from cudaperf_agent.cuda.modules.config import ModuleConfig
 from cudaperf_agent.cuda.modules.python_child import PythonCommand, prepare_python, python_command, run_python
 from cudaperf_agent.cuda.modules.runs import CANDIDATE_FILE, Kernels, link_kernels, run_folder
-from cudaperf_agent.cuda.modules.timed_outputs import problem_of
+from cudaperf_agent.cuda.modules.timed_calls import TimedCalls, call_order, calls, wait_ready
 from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
 from cudaperf_agent.cuda.statistics import speedup
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
@@ -38,7 +37,6 @@ from cudaperf_agent.execution.sandbox import Sandbox
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.modules.find import GET_INPUTS, parse_inputs
-from cudaperf_agent.tasks.modules.spec import ModuleSpec
 
 EAGER, COMPILED = "PyTorch eager", "torch.compile"
 _WHO = {EAGER: "eager", COMPILED: "compiled"}
@@ -110,15 +108,6 @@ class Baselines:
     flags: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Timed:
-    timing: Timing | None
-    status: Status
-    message: str = ""
-    clocks: dict[str, float] = field(default_factory=dict)
-    flags: dict[str, Any] = field(default_factory=dict)
-
-
 async def make_baselines(
     task: Task, place: TimingPlace, config: ModuleConfig, turns: TimingTurns = ANY_TIME
 ) -> Baselines:
@@ -133,7 +122,7 @@ async def make_baselines(
     for name in _WHO.keys() - asked.keys():
         known.missing[name] = "it was not asked for"
 
-    async def timed(who: str) -> _Timed:
+    async def timed(who: str) -> TimedCalls:
         return await _timed(task, None, Kernels({}), who, known, place, config, turns)
 
     found = dict(zip(asked, await asyncio.gather(*(timed(who) for who in asked.values())), strict=True))
@@ -192,7 +181,11 @@ async def measured_module(
     turns: TimingTurns = ANY_TIME,
 ) -> Verdict:
     """`verdict` of a correct candidate with its times; of another status where the timed calls show it wrong."""
-    timed = await _timed(task, file, kernels, "candidate", known, place, config, turns)
+
+    async def once() -> list[TimedCalls]:
+        return [await _timed(task, file, kernels, "candidate", known, place, config, turns)]
+
+    (timed,) = await settled(once)
     clocks = {**(read_clocks() if place.device != "cpu" else {}), **timed.clocks}
     if timed.timing is None:
         return replace(verdict, status=timed.status, message=timed.message, clocks=clocks)
@@ -257,7 +250,7 @@ async def _timed(
     place: TimingPlace,
     config: ModuleConfig,
     turns: TimingTurns,
-) -> _Timed:
+) -> TimedCalls:
     """Time one side in a fresh process."""
     module = task.module
     assert module is not None
@@ -286,19 +279,20 @@ async def _timed(
             "timed", folder, sandbox=place.sandbox, python=config.python, readable=list(kernels.by_text.values())
         )
         env = {**command.env, **place.env}
-        order = _order(len(known.expected), config.warmups + config.timed)
+        order = call_order(len(known.expected), config.warmups + config.timed)
         try:
             async with turns.ready():
                 process = stack.enter_context(TimedModule(command.argv, folder, env, config.on_gpu.seconds))
-                ready = await _threaded(process, lambda: _ready(process, order[0] if file is None else None))
+                ready = await _threaded(process, lambda: wait_ready(process, order[0] if file is None else None))
             async with turns.timed():
                 process.renew()
                 return await _threaded(
-                    process, lambda: _calls(process, ready, folder, module, who, known, config, order)
+                    process,
+                    lambda: calls(process, ready, folder, module, who, known.expected, known.entries, config, order),
                 )
         except TimedEnded as error:
             status = Status.TIMEOUT if error.timed_out else Status.CRASH
-            return _Timed(None, status, f"while timed: {error.message}")
+            return TimedCalls(None, status, f"while timed: {error.message}")
 
 
 async def _threaded(process: TimedModule, work: Callable[[], T]) -> T:
@@ -310,83 +304,3 @@ async def _threaded(process: TimedModule, work: Callable[[], T]) -> T:
         process.kill()
         await asyncio.wait([job])
         raise
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """What a process said before its turn: settings of torch, and how long its first call took, if it made one."""
-
-    flags: dict[str, Any]
-    first: float | None
-
-
-def _ready(process: TimedModule, content: int | None) -> _Ready:
-    """Wait until all is imported; with `content`, make a first call, in which a baseline may compile for long."""
-    flags = dict(process.answer().get("flags", {}))
-    if content is None:
-        return _Ready(flags, None)
-    process.ask(f"make {content}")
-    return _Ready(flags, float(process.ask("go")["seconds"]))
-
-
-def _calls(
-    process: TimedModule,
-    ready: _Ready,
-    folder: Path,
-    module: ModuleSpec,
-    who: str,
-    known: Baselines,
-    config: ModuleConfig,
-    order: Sequence[int],
-) -> _Timed:
-    exchanges = [process.clocked("exchange")[1] for _ in range(config.exchanges)]
-    sets = len(known.expected)
-    inside: list[float] = []
-    outside: list[float] = []
-    null_calls: list[float] = []
-    others = 0.0
-    for content in order:
-        null_calls.append(process.clocked("exchange")[1])
-        process.ask(f"make {content}")
-        answer, seconds = process.clocked("go")
-        inside.append(float(answer["seconds"]))
-        outside.append(seconds)
-        others += float(answer["others"])
-        if who == "candidate":
-            kept = process.ask("keep").get("outputs", [])
-            wanted, most = known.expected[content], config.on_gpu.file_bytes
-            problem = problem_of(folder / "outputs.bin", kept, wanted, known.entries, most)
-            if problem:
-                return _Timed(None, Status.WRONG, f"right in the tests, wrong at the timed size: {problem}")
-    shapes = ", ".join("×".join(map(str, i.shape)) for i in module.inputs if i.kind == "tensor")
-    clocks = {
-        "child_seconds": sum(inside),
-        "parent_seconds": sum(outside),
-        "exchange_seconds": len(order) * median(exchanges),
-        "other_threads_cpu_seconds": others,
-    }
-    rule = replace(CLOCKS, slack=config.slack, slack_seconds=config.slack_seconds, late_calls=config.late_calls)
-    agreement = call_agreement(inside, outside, exchanges, rule)
-    # Recorded, and decides nothing: the empty calls are the candidate's own process's.
-    clocks |= agreement.figures | batch_agreement(inside, outside, [0.0] * len(order), null_calls, rule).figures
-    if who == "candidate" and not agreement.agree:
-        message = f"the clocks disagree: {sum(outside):.6f} s outside, {sum(inside):.6f} s inside"
-        return _Timed(None, Status.UNSTABLE, message, clocks)
-    if who == "candidate" and others > config.other_cpu * sum(inside) and others > len(order) * config.slack_seconds:
-        return _Timed(None, Status.CHEAT, f"other host threads computed for {others:.6f} s meanwhile", clocks)
-    used = -(-len(order) // sets)
-    note = f"{sets} contents, each " + ("once" if used == 1 else f"up to {used} times")
-    cold = inside[0] if ready.first is None else ready.first
-    timing = Timing("device", shapes, tuple(inside[config.warmups :]), cold, note)
-    return _Timed(timing, Status.CORRECT, "", clocks, ready.flags)
-
-
-def _order(sets: int, calls: int) -> list[int]:
-    """Every set equally often, in an order that nothing in the child can know."""
-    chance: random.Random = secrets.SystemRandom()
-    order: list[int] = []
-    while len(order) < calls:
-        turn = list(range(sets))
-        chance.shuffle(turn)
-        order += turn
-    return order[:calls]

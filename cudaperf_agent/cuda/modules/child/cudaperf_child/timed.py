@@ -70,6 +70,12 @@ class Timed:
                 seconds = time.perf_counter() - started
                 others = (time.process_time() - cpu) - (time.thread_time() - mine)
                 self._say(seconds=seconds, others=others)
+            elif word == "watch":
+                operators: dict[str, int] = {}
+                with self._device.working(operators), torch.no_grad():
+                    result = work(*arguments)
+                    self._device.finish()
+                self._say(operators=operators)
             elif word == "keep":
                 kept = [self._leaf(name, value) for name, value in nested(result)]
                 self._outputs.flush()
