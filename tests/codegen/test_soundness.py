@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import pytest
 
 from cudaperf_agent.codegen.dependence import carried
+from cudaperf_agent.codegen.known import Context
 from cudaperf_agent.codegen.nests import nest_of
-from cudaperf_agent.codegen.plan import Context, Planner
+from cudaperf_agent.codegen.plan import Planner
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
 

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudaperf_agent.codegen.dependence import carried
+from cudaperf_agent.codegen.known import Context
 from cudaperf_agent.codegen.nests import declared_by, leaves_early, nest_of
-from cudaperf_agent.codegen.plan import Context, Planner
+from cudaperf_agent.codegen.plan import Planner
 from cudaperf_agent.codegen.scalars import Reduction, carried_scalars, declared, find_reductions, stored_scalars
 from cudaperf_agent.codegen.steps import Declined, Step
 from cudaperf_agent.tasks import ir

@@ -28,7 +28,8 @@ from cudaperf_agent.tasks.lower_loops import assigned
 from cudaperf_agent.tasks.model import TypeKind
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def running_best(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:
