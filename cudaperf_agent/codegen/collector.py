@@ -15,6 +15,7 @@ from cudaperf_agent.codegen.affine import Poly
 from cudaperf_agent.codegen.integers import Integers
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Module
 
 
 class Collector(Integers):
@@ -29,7 +30,7 @@ class Collector(Integers):
 
     def __init__(
         self,
-        module: ir.Module,
+        module: Module,
         buffers: Mapping[str, tuple[ir.Expr | None, ...]],
         varying: set[str],
         aliases: Mapping[str, Alias],

@@ -25,6 +25,7 @@ from cudaperf_agent.codegen.steps import (
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import Task
 
 
@@ -159,7 +160,7 @@ class Emitter:
         parts += [f"const {spelled(t.type)} *{t.name}" for t in self.task.tables]
         return f'extern "C" int {self.task.name}_device({", ".join([*parts, "cudaStream_t stream"])})'
 
-    def _helper(self, helper: ir.Function) -> list[str]:
+    def _helper(self, helper: Function) -> list[str]:
         symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in helper.params}
         symbols |= {
             t.name: Symbol(t.name, t.type, True, True, tuple(ir.Const(d, ir.INT) for d in t.dims))

@@ -13,6 +13,7 @@ from cudaperf_agent.codegen.scalars import reads, stored_scalars
 from cudaperf_agent.codegen.steps import RESULT, Declined, Nest, OnDevice, Symbol
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Module
 from cudaperf_agent.tasks.model import CType
 
 
@@ -43,7 +44,7 @@ class Known:
         Declined: A file-scope variable is written.
     """
 
-    def __init__(self, module: ir.Module, extents: Mapping[str, str], device: frozenset[str] = frozenset()) -> None:
+    def __init__(self, module: Module, extents: Mapping[str, str], device: frozenset[str] = frozenset()) -> None:
         self.module = module
         self.terms: dict[str, str] = {}
         self.extents = {name: known for name, text in extents.items() if (known := parsed(text)) is not None}

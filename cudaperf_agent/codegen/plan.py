@@ -46,9 +46,10 @@ from cudaperf_agent.codegen.steps import (
 )
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Module
 
 
-def make_plan(module: ir.Module, extents: Mapping[str, str] | None = None) -> Plan:
+def make_plan(module: Module, extents: Mapping[str, str] | None = None) -> Plan:
     """Plan the entry of a module.
 
     Args:

@@ -20,6 +20,7 @@ from cudaperf_agent.codegen.scalars import Reduction, carried_scalars, declared,
 from cudaperf_agent.codegen.steps import Declined, Step
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Module, Unlowered
 from cudaperf_agent.tasks.model import Task, TypeKind
 
 _OWN = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b", re.M)
@@ -75,7 +76,7 @@ def openmp_source(task: Task) -> OpenMpSource | None:
 def proven_loops(task: Task) -> tuple[ProvenLoop, ...]:
     """Loops of the entry that are parallel, each not inside another such loop."""
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return ()
     try:
         finder = _Finder(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
@@ -98,7 +99,7 @@ def _placed(lines: Sequence[str], loop: ProvenLoop) -> bool:
 class _Finder(Planner):
     """Plans the entry, and notes on the way which loops of the text are parallel as a whole."""
 
-    def __init__(self, module: ir.Module, extents: dict[str, str]) -> None:
+    def __init__(self, module: Module, extents: dict[str, str]) -> None:
         super().__init__(module, extents)
         self.proven: list[ProvenLoop] = []
         # Loops that the planner makes of others are not in the text.
