@@ -10,8 +10,8 @@ from cudaperf_agent.codegen.plan import make_plan
 from cudaperf_agent.codegen.steps import Declined
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.codegen.variants import STRATEGIES, Variant, _distinct, generate
-from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Unlowered
 from cudaperf_agent.tasks.model import Task
 from cudaperf_agent.tasks.parse import load_task
 from cudaperf_agent.tasks.prepare import prepare
@@ -49,7 +49,7 @@ def variants_of(task: Task, *, more: bool = False) -> Sequence[Variant]:
     if naive is None or not more:
         return made.variants
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return made.variants
     try:
         plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})

@@ -29,10 +29,11 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.modules_table import PAIR, table  # noqa: E402
 from cudaperf_agent.codegen.modules.variants import generate_module  # noqa: E402
 from cudaperf_agent.cuda.gpu import find_gpu  # noqa: E402
 from cudaperf_agent.cuda.modules.config import MODULES  # noqa: E402
-from cudaperf_agent.cuda.modules.timing import COMPILED, EAGER, TimingPlace, make_baselines  # noqa: E402
+from cudaperf_agent.cuda.modules.timing import TimingPlace, make_baselines  # noqa: E402
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier  # noqa: E402
 from cudaperf_agent.cuda.verdict import Verdict  # noqa: E402
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig  # noqa: E402
@@ -43,8 +44,7 @@ from tests.cheats.module_files import HERE as CHEATS  # noqa: E402
 from tests.cheats.module_files import ModuleAttempt, module_attempts  # noqa: E402
 
 CASES = ROOT / "tests" / "cases"
-NAMES = ("row_softmax_scale", "group_norm_silu", "embedding_bag_mean", "linear_gelu_residual")
-PAIR = "row_softmax_scale"
+NAMES = (PAIR, "group_norm_silu", "embedding_bag_mean", "linear_gelu_residual")
 INLINE = ("group_norm_silu", "embedding_bag_mean")  # the third one is in the pair
 SECONDS = 220.0
 # Shares of all seconds: what the pair may take, and when timing begins whether or not all is tested by then.
@@ -353,48 +353,6 @@ async def part(bench: Bench, name: str, path: Path, until: float) -> bool:
     write()
     say(f"{name}: {time.monotonic() - began:.1f} s {content.get('stopped', '')}")
     return bool(content["done"])
-
-
-def table(folder: Path) -> str:
-    """Markdown of the speeds and of the seconds per verdict, from the files of a run."""
-    lines = ["| module | variant | verdict | against eager | against torch.compile |", "|---|---|---|---|---|"]
-    for label, found in read_part(folder, "variants").items():
-        module, _, strategy = label.partition(" ")
-        if "status" not in found:
-            continue
-        speedups = found.get("speedups", {})
-        cells = [speed(speedups.get(baseline)) for baseline in (EAGER, COMPILED)]
-        verdict = found["status"].replace("_", " ") + (f": {found['message']}" if found["message"] else "")
-        lines.append(f"| `{module}` | {strategy} | {verdict} | {' | '.join(cells)} |")
-    lines += ["", "| module | form | verdict | visible tests, s | with the hidden ones, s |", "|---|---|---|---|---|"]
-    forms = {
-        (PAIR, form): found for form, found in read_part(folder, "pair").items() if form in ("light", "load_inline")
-    }
-    forms |= {(name, "load_inline, beside others"): found for name, found in read_part(folder, "inline").items()}
-    for (module, form), found in forms.items():
-        cells = [f"{found['wall'][key]:.1f}" if key in found["wall"] else "–" for key in ("visible", "both")]
-        said = found["status"].replace("_", " ") + (f": {found['message']}" if found["message"] else "")
-        lines.append(f"| `{module}` | {form} | {said} | {' | '.join(cells)} |")
-    tried = read_part(folder, "cheats")
-    if tried:
-        other = sorted(name for name, found in tried.items() if found["status"] not in found.get("expected", ()))
-        lines += [
-            "",
-            f"Cheats: {len(tried) - len(other)} of {len(tried)} as expected. Others: {', '.join(other) or 'none'}.",
-        ]
-    return "\n".join(lines)
-
-
-def read_part(folder: Path, name: str) -> dict[str, Any]:
-    """What a part found so far."""
-    path = folder / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text())["result"] if path.exists() else {}
-    return found
-
-
-def speed(found: list[float] | None) -> str:
-    """With its interval."""
-    return f"{found[0]:.2f}× [{found[1]:.2f}, {found[2]:.2f}]" if found else "–"
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""From a plan and a strategy to a device-form ``.cu``: the frame, the host function, and scalar work."""
+"""From a plan and a strategy to a device-form ``.cu``: the frame, what kernels need from outside, and scalar work."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from cudaperf_agent.codegen.steps import (
 from cudaperf_agent.codegen.strategy import Strategy
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import Task
 
 
@@ -159,7 +160,7 @@ class Emitter:
         parts += [f"const {spelled(t.type)} *{t.name}" for t in self.task.tables]
         return f'extern "C" int {self.task.name}_device({", ".join([*parts, "cudaStream_t stream"])})'
 
-    def _helper(self, helper: ir.Function) -> list[str]:
+    def _helper(self, helper: Function) -> list[str]:
         symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in helper.params}
         symbols |= {
             t.name: Symbol(t.name, t.type, True, True, tuple(ir.Const(d, ir.INT) for d in t.dims))
@@ -278,22 +279,18 @@ class Emitter:
 
     def step(self, step: Step, depth: int) -> list[str]:
         """Host lines of one step; its kernels are added on the way."""
-        from cudaperf_agent.codegen import emit_parallel, emit_privatised, emit_reduce, emit_rows, emit_tiled
+        from cudaperf_agent.codegen import emit_host, emit_parallel, emit_privatised, emit_reduce, emit_rows, emit_tiled
         from cudaperf_agent.codegen.rules.chunks import emit_scan_sums
 
         pad = INDENT * depth
         if isinstance(step, HostStatement):
-            return self._host_statement(step.statement, depth)
+            return emit_host.host_statement(self, step.statement, depth)
         if isinstance(step, Fetch):
-            return self._fetch(step, depth)
+            return emit_host.fetch(self, step, depth)
         if isinstance(step, HostLoop):
-            return self._host_loop(step, depth)
+            return emit_host.host_loop(self, step, depth)
         if isinstance(step, HostBranch):
-            printer = Printer(self.plan.symbols)
-            lines = [f"{pad}if ({printer.expr(step.condition)}) {{", *self.steps(step.then, depth + 1)]
-            if step.otherwise:
-                lines += [f"{pad}}} else {{", *self.steps(step.otherwise, depth + 1)]
-            return [*lines, f"{pad}}}"]
+            return emit_host.host_branch(self, step, depth)
         if isinstance(step, Finish):
             return [f"{pad}return {_STATUS};"]
         if isinstance(step, ScalarWork):
@@ -319,71 +316,6 @@ class Emitter:
                 self.applied.add("tree")
             return emit_reduce.emit(self, step, depth)
         return emit_scan_sums(self, step, depth)
-
-    def _host_statement(self, node: ir.Stmt, depth: int) -> list[str]:
-        pad, printer = INDENT * depth, Printer(self.plan.symbols)
-        if isinstance(node, ir.Declare) and node.dims:
-            kind, count = spelled(node.type), " * ".join(f"(long long)({printer.expr(d)})" for d in node.dims)
-            lines = [f"{pad}{kind} *{node.name} = scratch.get<{kind}>({count});", *self._checked(depth)]
-            if node.values is not None:
-                lines.append(f"{pad}cudaMemsetAsync({node.name}, 0, ({count}) * sizeof({kind}), stream);")
-            return lines
-        if isinstance(node, ir.Allocate):
-            kind, count = spelled(node.type), printer.expr(node.count)
-            declares = f"{kind} *" if node.declares else ""
-            lines = [f"{pad}{declares}{node.name} = scratch.get<{kind}>((long long)({count}));", *self._checked(depth)]
-            if node.zero:
-                lines += [
-                    f"{pad}if ((long long)({count}) > 0)",
-                    f"{pad}{INDENT}cudaMemsetAsync({node.name}, 0, (size_t)({count}) * sizeof({kind}), stream);",
-                ]
-            return lines
-        if isinstance(node, ir.Release):
-            return []
-        if isinstance(node, ir.Copy | ir.Fill):
-            return self._bulk(node, depth)
-        return printer.statement(node, depth)
-
-    def _checked(self, depth: int) -> list[str]:
-        pad = INDENT * depth
-        return [f"{pad}if (scratch.status != cudaSuccess)", f"{pad}{INDENT}return scratch.status;"]
-
-    def _bulk(self, node: ir.Copy | ir.Fill, depth: int) -> list[str]:
-        pad, printer = INDENT * depth, Printer(self.plan.symbols)
-        size = f"(size_t)({printer.expr(node.count)}) * sizeof({spelled(node.target.type)})"
-        target = printer.expr(node.target)
-        if isinstance(node, ir.Copy):
-            call = f"cudaMemcpyAsync({target}, {printer.expr(node.source)}, {size}, cudaMemcpyDeviceToDevice, stream);"
-        else:
-            call = f"cudaMemsetAsync({target}, {printer.expr(node.byte)}, {size}, stream);"
-        return [f"{pad}if ((long long)({printer.expr(node.count)}) > 0)", f"{pad}{INDENT}{call}"]
-
-    def _fetch(self, step: Fetch, depth: int) -> list[str]:
-        pad, kind, value = INDENT * depth, spelled(step.type), self.value_names[step.name]
-        self.fetched[step.name] = kind
-        return [
-            f"{pad}cudaMemcpyAsync(&{step.name}, {value}, sizeof({kind}), cudaMemcpyDeviceToHost, stream);",
-            f"{pad}cudaStreamSynchronize(stream);",
-        ]
-
-    def _host_loop(self, step: HostLoop, depth: int) -> list[str]:
-        pad, printer, loop = INDENT * depth, Printer(self.plan.symbols), step.loop
-        inside = self.steps(step.steps, depth + 1)
-        if any("scratch.get<" in line for line in inside):
-            inside.insert(0, f"{pad}{INDENT}Scratch scratch(stream);  // of this turn")
-        tests = [line for fetch in step.tests for line in self._fetch(fetch, depth + 1)]
-        if isinstance(loop, ir.For):
-            outer = [line for fetch in step.tests for line in self._fetch(fetch, depth)]
-            if outer:
-                return [
-                    f"{pad}{{", *(INDENT + line for line in outer), f"{pad}{INDENT}{printer.header(loop)} {{",
-                    *(INDENT + line for line in inside), f"{pad}{INDENT}}}", f"{pad}}}",
-                ]  # fmt: skip
-            return [f"{pad}{printer.header(loop)} {{", *inside, f"{pad}}}"]
-        stop = [f"{pad}{INDENT}if (!({printer.expr(loop.condition)}))", f"{pad}{INDENT * 2}break;"]
-        if loop.test_last:
-            return [f"{pad}for (;;) {{", *inside, *tests, *stop, f"{pad}}}"]
-        return [f"{pad}for (;;) {{", *tests, *stop, *inside, f"{pad}}}"]
 
     def _scalar_work(self, step: ScalarWork, depth: int) -> list[str]:
         name = self.kernel_name("scalars")

@@ -2,63 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from cudaperf_agent.codegen.emit import Emitter
-from cudaperf_agent.codegen.printer import INDENT, Printer, is_zero, spelled, stepped
+from cudaperf_agent.codegen.iterations import extreme, plain, span, value_at
+from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.scalars import reads
-from cudaperf_agent.codegen.steps import Nest, Parallel
+from cudaperf_agent.codegen.steps import Parallel
 from cudaperf_agent.tasks import ir
 
 MAX_GRID_X = 2147483647
 MAX_GRID_YZ = 65535
-
-
-def span(printer: Printer, loop: ir.For, start: ir.Expr | None = None, bound: ir.Expr | None = None) -> str:
-    """C++ text of the number of iterations of a counted loop (it may be negative for none)."""
-    first, last = start or loop.start, bound or loop.bound
-    low, high = (first, last) if loop.step > 0 else (last, first)
-    text = f"(long long)({printer.expr(high)})"
-    if not is_zero(low):
-        text += f" - (long long)({printer.expr(low)})"
-    if loop.relation in ("<=", ">="):
-        text += " + 1"
-    step = abs(loop.step)
-    return text if step == 1 else f"({text} + {step - 1}) / {step}"
-
-
-def extreme(nest: Nest, loop: ir.For, expr: ir.Expr, *, low: bool) -> ir.Expr:
-    """The least or greatest value of a range's end over the loops that it depends on (it is affine in them)."""
-    needs = reads(expr) & set(nest.variables)
-    for variable in sorted(needs):
-        other = nest.level(variable).loop
-        last = other.bound
-        if other.relation in ("<", ">", "!="):
-            shift = ir.Const(1, ir.INT)
-            last = ir.Binary("-" if other.step > 0 else "+", other.bound, shift, ir.LONG_LONG)
-        ends = _at(expr, variable, other.start), _at(expr, variable, last)
-        kind = ir.LONG_LONG
-        wide = [ir.Cast(e, kind) for e in ends]
-        relation = "<" if low else ">"
-        expr = ir.Select(ir.Binary(relation, wide[0], wide[1], ir.INT), wide[0], wide[1], kind)
-    return expr
-
-
-def _at(expr: ir.Expr, variable: str, value: ir.Expr) -> ir.Expr:
-    def put(node: ir.Node) -> ir.Node:
-        return value if isinstance(node, ir.Ref) and node.name == variable else node
-
-    result: ir.Expr = ir.rewrite(expr, put)
-    return result
-
-
-def plain(loop: ir.For) -> bool:
-    """Whether a loop counts up from 0 by 1 below its bound."""
-    return (
-        loop.step == 1 and loop.relation == "<" and is_zero(loop.start)
-        and loop.type.size >= 4
-    )  # fmt: skip
 
 
 def emit(emitter: Emitter, step: Parallel, depth: int) -> list[str]:
@@ -175,18 +129,9 @@ class _Launch:
                 f"{INDENT}const long long {at} = (long long){index};",
                 f"{INDENT}if ({at} >= {self.counts[name]})",
                 f"{INDENT * 2}return;",
-                f"{INDENT}const {kind} {name} = {self._value(loop, at)};",
+                f"{INDENT}const {kind} {name} = {value_at(self.printer, loop, at)};",
             ]
         return self._prefixed(position, depth, looped=looped)
-
-    def _value(self, loop: ir.For, at: str) -> str:
-        """The loop variable at an iteration number."""
-        kind, step = spelled(loop.type), abs(loop.step)
-        factor = at if step == 1 else f"{at} * {step}"
-        if is_zero(loop.start) and loop.step > 0:
-            return f"({kind})({factor})" if step > 1 else f"({kind}){at}"
-        sign = "+" if loop.step > 0 else "-"
-        return f"({kind})((long long)({self.printer.expr(loop.start)}) {sign} {factor})"
 
     def _strided(self, position: int, depth: int, axis: str) -> list[str]:
         loop, pad = self.nest.levels[position].loop, INDENT * depth
@@ -210,7 +155,7 @@ class _Launch:
                 f"{pad}{INDENT * 2}continue;",
             ]
         else:
-            lines.append(f"{pad}{INDENT}const {kind} {name} = {self._value(loop, at)};")
+            lines.append(f"{pad}{INDENT}const {kind} {name} = {value_at(self.printer, loop, at)};")
         return [*lines, *self._prefixed(position, depth + 1, looped=True), f"{pad}}}"]
 
 
@@ -232,6 +177,3 @@ def _returning(statement: ir.Stmt) -> ir.Stmt:
             otherwise=tuple(_returning(s) for s in statement.otherwise),
         )
     return statement
-
-
-__all__: Sequence[str] = ["emit", "extreme", "plain", "span", "stepped"]

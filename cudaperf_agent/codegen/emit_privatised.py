@@ -9,8 +9,7 @@ from __future__ import annotations
 from cudaperf_agent.codegen.accesses import update_of
 from cudaperf_agent.codegen.atomics import atomic_type
 from cudaperf_agent.codegen.emit import Emitter, NotApplicable
-from cudaperf_agent.codegen.emit_parallel import span
-from cudaperf_agent.codegen.emit_reduce import value_at
+from cudaperf_agent.codegen.iterations import span, value_at
 from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.steps import Parallel
 from cudaperf_agent.tasks import ir

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cudaperf_agent.codegen.emit import Emitter, KernelScope
-from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, extreme, span
-from cudaperf_agent.codegen.printer import INDENT, Printer, constant, is_zero, spelled
+from cudaperf_agent.codegen.iterations import extreme, span, value_at
+from cudaperf_agent.codegen.partials import Partials, field, names_of
+from cudaperf_agent.codegen.printer import INDENT, Printer, constant, spelled
 from cudaperf_agent.codegen.scalars import Reduction, declared, reads, stored_scalars
 from cudaperf_agent.codegen.steps import Nest, Reduce
 from cudaperf_agent.tasks import ir
-from cudaperf_agent.tasks.model import CType, TypeKind
 
 FINISH_BLOCK = 256
 MAX_BLOCKS = 256
@@ -38,10 +38,9 @@ class _Reduction:
         self.emitter, self.step, self.nest = emitter, step, step.nest
         self.tree = emitter.strategy.tree
         self.block = emitter.strategy.block
-        self.type = emitter.fresh(f"{emitter.task.name}_Partial")
-        self.combine = emitter.fresh(f"{emitter.task.name}_combine")
-        self.orders = {r.place: emitter.fresh(f"{field(r)}_order") for r in step.reductions if r.payload}
-        local = ("partials", "mine", "total", "any", "at", "even", "rest", "other", "unused")
+        self.partials = Partials(emitter, step)
+        self.type, self.combine, self.orders = self.partials.type, self.partials.combine, self.partials.orders
+        local = ("partials", "mine", "total", "any", "at", "even", "rest", "other")
         self.local = {name: emitter.fresh(name) for name in local}
         self.at_names: dict[str, str] = {}
         self.results = {n for r in step.reductions for n in names_of(r)}
@@ -49,10 +48,7 @@ class _Reduction:
     def lines(self, depth: int) -> list[str]:
         """Host lines."""
         emitter, pad = self.emitter, INDENT * depth
-        emitter.kernels.append(self._partial_type())
-        emitter.kernels.append(self._combine())
-        if self.tree:
-            emitter.kernels.append(self._gather())
+        emitter.kernels += self.partials.definitions()
         partials, count = emitter.fresh("partials"), emitter.fresh("partial_count")
         first, scope, counts = self._first_kernel(partials)
         second, finish = self._finish_kernel(partials, count)
@@ -101,86 +97,6 @@ class _Reduction:
         if self.step.spread == 1:
             blocks = MAX_TREE_BLOCKS if self.tree else MAX_BLOCKS
         return max(FINISH_BLOCK, blocks * (1 if self.tree else self.block))
-
-    # Types and functions --------------------------------------------------------------------------------------
-
-    def _fields(self) -> list[tuple[CType, str]]:
-        fields: list[tuple[CType, str]] = []
-        for reduction in self.step.reductions:
-            fields.append((_widened(reduction.type), field(reduction)))
-            if reduction.payload:
-                fields += [(_widened(p.type), p.name) for p in reduction.payload]
-                fields.append((ir.LONG_LONG, self.orders[reduction.place]))
-        if sum(kind.size for kind, _ in fields) % max(kind.size for kind, _ in fields):
-            fields.append((ir.INT, self.local["unused"]))
-        # Largest first and filled up: no byte of a partial result is padding, which nobody would have written.
-        return sorted(fields, key=lambda f: -f[0].size)
-
-    def _partial_type(self) -> str:
-        members = [f"{INDENT}{spelled(kind)} {name};" for kind, name in self._fields()]
-        return "\n".join([f"struct {self.type} {{", *members, "};"])
-
-    def _combine(self) -> str:
-        lines = [f"static __device__ void {self.combine}({self.type} &a, const {self.type} &b)", "{"]
-        for reduction in self.step.reductions:
-            lines += [INDENT + line for line in self._merge(reduction, "a.", "b.")]
-        return "\n".join([*lines, "}"])
-
-    def _merge(self, reduction: Reduction, a: str, b: str) -> list[str]:
-        """Lines that combine one reduction's value `b` into `a`."""
-        name, relation = field(reduction), reduction.relation
-        if reduction.kind == "best" and reduction.payload:
-            order = self.orders[reduction.place]
-            earlier = "<" if relation in ("<", ">") else ">"
-            strict = relation.rstrip("=")
-            test = (
-                f"{b}{order} >= 0 && ({a}{order} < 0 || {b}{name} {strict} {a}{name} || "
-                f"({b}{name} == {a}{name} && {b}{order} {earlier} {a}{order}))"
-            )
-            moved = [f"{a}{n} = {b}{n};" for n in (name, *(p.name for p in reduction.payload), order)]
-            return [f"if ({test}) {{", *(INDENT + m for m in moved), "}"]
-        if reduction.kind == "best" and relation.startswith("f"):
-            single = "f" if reduction.type.size == 4 else ""
-            function = f"fmin{single}" if relation == "f<" else f"fmax{single}"
-            return [f"{a}{name} = {function}({a}{name}, {b}{name});"]
-        if reduction.kind == "best":
-            return [f"if ({b}{name} {relation} {a}{name})", f"{INDENT}{a}{name} = {b}{name};"]
-        if reduction.kind == "set":
-            assert reduction.constant is not None
-            value = f"({spelled(reduction.type)})({Printer({}).expr(reduction.constant)})"
-            return [f"if ({b}{name} == {value})", f"{INDENT}{a}{name} = {b}{name};"]
-        if reduction.kind in ("&&", "||"):
-            return [f"{a}{name} = {a}{name} {reduction.kind} {b}{name};"]
-        return [f"{a}{name} {reduction.kind}= {b}{name};"]
-
-    def _gather(self) -> str:
-        """Combination within a block: by shuffles in each warp, then over the warps."""
-        self.gather = self.emitter.fresh(f"{self.emitter.task.name}_gather")
-        moved = [
-            f"{INDENT * 2}other.{name} = __shfl_down_sync(0xffffffffu, mine.{name}, offset);"
-            for _, name in self._fields()
-        ]
-        return "\n".join(
-            [
-                "// The whole block calls this; the combination of all threads' values ends up in thread 0.",
-                f"static __device__ {self.type} {self.gather}({self.type} mine)",
-                "{",
-                f"{INDENT}__shared__ {self.type} warps[32];",
-                f"{INDENT}for (int offset = 16; offset > 0; offset >>= 1) {{",
-                f"{INDENT * 2}{self.type} other;",
-                *moved,
-                f"{INDENT * 2}{self.combine}(mine, other);",
-                f"{INDENT}}}",
-                f"{INDENT}if (threadIdx.x % 32 == 0)",
-                f"{INDENT * 2}warps[threadIdx.x / 32] = mine;",
-                f"{INDENT}__syncthreads();",
-                f"{INDENT}if (threadIdx.x == 0)",
-                f"{INDENT * 2}for (int warp = 1; warp < (int)blockDim.x / 32; warp++)",
-                f"{INDENT * 3}{self.combine}(mine, warps[warp]);",
-                f"{INDENT}return mine;",
-                "}",
-            ]
-        )
 
     # Kernels --------------------------------------------------------------------------------------------------
 
@@ -285,13 +201,13 @@ class _Reduction:
             if reduction.payload:
                 names = [*(p.name for p in reduction.payload), self.orders[reduction.place]]
                 lines += [f"{INDENT}{mine}.{name} = {name};" for name in names]
-        if any(name == self.local["unused"] for _, name in self._fields()):
-            lines.append(f"{INDENT}{mine}.{self.local['unused']} = 0;")
+        if any(name == self.partials.unused for _, name in self.partials.fields()):
+            lines.append(f"{INDENT}{mine}.{self.partials.unused} = 0;")
         block = "((long long)blockIdx.y * gridDim.x + blockIdx.x)"
         if self.tree:
             return [
                 *lines,
-                f"{INDENT}{mine} = {self.gather}({mine});",
+                f"{INDENT}{mine} = {self.partials.gather}({mine});",
                 f"{INDENT}if (threadIdx.x == 0)",
                 f"{INDENT * 2}{partials}[{block}] = {mine};",
             ]
@@ -358,7 +274,7 @@ class _Reduction:
                 f"{INDENT * 2}{total} = {partials}[{at}];",
                 f"{INDENT * 2}for ({at} += {FINISH_BLOCK}; {at} < {even}; {at} += {FINISH_BLOCK})",
                 f"{INDENT * 3}{self.combine}({total}, {partials}[{at}]);",
-                f"{INDENT * 2}{total} = {self.gather}({total});",
+                f"{INDENT * 2}{total} = {self.partials.gather}({total});",
                 f"{INDENT}}}",
                 f"{INDENT}if (threadIdx.x != 0)",
                 f"{INDENT * 2}return;",
@@ -398,38 +314,6 @@ class _Reduction:
         return [f"if ({some})", f"{INDENT}{place} {reduction.kind}= {total}.{name};"]
 
 
-def field(reduction: Reduction) -> str:
-    """Name of a reduction's value in the partial results."""
-    place = reduction.place
-    if isinstance(place, ir.Member) and isinstance(place.base, ir.Ref):
-        return f"{place.base.name}_{place.field}"
-    return place.name if isinstance(place, ir.Ref) else place.field
-
-
-def _widened(kind: CType) -> CType:
-    """Small integers are kept as ``int`` or ``unsigned int`` in partial results."""
-    if kind.size >= 4:
-        return kind
-    return CType("unsigned int", TypeKind.UINT, 4, 4) if kind.kind is TypeKind.UINT else ir.INT
-
-
-def names_of(reduction: Reduction) -> set[str]:
-    """Variables that a reduction assigns."""
-    owner = ir.root(reduction.place)
-    mine = {owner.name} if isinstance(owner, ir.Ref) else set()
-    return mine | {p.name for p in reduction.payload}
-
-
-def value_at(printer: Printer, loop: ir.For, at: str) -> str:
-    """The loop variable at an iteration number."""
-    kind, step = spelled(loop.type), abs(loop.step)
-    factor = at if step == 1 else f"{at} * {step}"
-    if is_zero(loop.start) and loop.step > 0:
-        return f"({kind})({factor})" if step > 1 else f"({kind}){at}"
-    sign = "+" if loop.step > 0 else "-"
-    return f"({kind})((long long)({printer.expr(loop.start)}) {sign} {factor})"
-
-
 def _with_body(nest: Nest, body: tuple[ir.Stmt, ...]) -> Nest:
     return replace(nest, body=body)
 
@@ -439,6 +323,3 @@ def _assigned_first(statements: Sequence[ir.Stmt], name: str) -> bool:
 
     done = flow(statements)
     return name not in done.exposed and name in (done.definite or ())
-
-
-__all__ = ["MAX_GRID_X", "emit", "field", "value_at"]

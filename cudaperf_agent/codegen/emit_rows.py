@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cudaperf_agent.codegen.emit import Emitter
-from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, span
-from cudaperf_agent.codegen.emit_reduce import value_at
+from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X
+from cudaperf_agent.codegen.iterations import span, value_at
 from cudaperf_agent.codegen.printer import INDENT, Printer, constant, spelled
 from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.codegen.steps import Parallel, RowPart

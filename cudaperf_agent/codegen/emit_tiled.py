@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.emit import Emitter, NotApplicable
-from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, MAX_GRID_YZ, plain, span
+from cudaperf_agent.codegen.emit_parallel import MAX_GRID_X, MAX_GRID_YZ
+from cudaperf_agent.codegen.iterations import plain, span
 from cudaperf_agent.codegen.printer import INDENT, Printer, spelled
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.codegen.steps import Parallel

@@ -21,6 +21,7 @@ from cudaperf_agent.codegen.steps import (
     Symbol,
 )
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Function
 
 
 def nest_of(loop: ir.For) -> Nest:
@@ -54,7 +55,7 @@ def sunk(domain: Domain, whole: Domain) -> Domain:
     return Domain(whole.dims, free, tuple(dict.fromkeys((*domain.constraints, *whole.constraints))))
 
 
-def symbols_of(entry: ir.Function) -> dict[str, Symbol]:
+def symbols_of(entry: Function) -> dict[str, Symbol]:
     symbols = {p.name: Symbol(p.name, p.type, p.pointer, p.const, p.dims) for p in entry.params}
     for table in entry.tables:
         dims = tuple(ir.Const(d, ir.INT) for d in table.dims)

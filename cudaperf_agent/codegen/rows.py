@@ -13,7 +13,8 @@ from cudaperf_agent.codegen.steps import Nest, RowPart
 from cudaperf_agent.tasks import ir
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def row_parts(planner: Planner, nest: Nest, context: Context) -> tuple[RowPart, ...]:

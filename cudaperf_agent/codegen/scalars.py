@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.codegen.accesses import bare, same, update_of
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Module
 from cudaperf_agent.tasks.model import CType, TypeKind
 
 
@@ -142,7 +143,7 @@ class Reduction:
         return self.place.type
 
 
-def find_reductions(body: Sequence[ir.Stmt], names: Iterable[str], module: ir.Module) -> list[Reduction] | str:
+def find_reductions(body: Sequence[ir.Stmt], names: Iterable[str], module: Module) -> list[Reduction] | str:
     """Explain scalars that a loop's iterations share as reductions.
 
     Args:
@@ -171,7 +172,7 @@ def find_reductions(body: Sequence[ir.Stmt], names: Iterable[str], module: ir.Mo
     return missing[0] if missing else kept
 
 
-def _reductions_of(body: tuple[ir.Stmt, ...], name: str, module: ir.Module) -> list[Reduction] | None:
+def _reductions_of(body: tuple[ir.Stmt, ...], name: str, module: Module) -> list[Reduction] | None:
     mentions = sum(isinstance(n, ir.Ref) and n.name == name for n in ir.walk(*body))
     found: dict[ir.Expr, Reduction] = {}
     seen = 0
@@ -218,7 +219,7 @@ def _same_constant(body: tuple[ir.Stmt, ...], name: str) -> bool:
     return len(values) == 1
 
 
-def one_reduction(node: ir.Node, name: str, module: ir.Module) -> tuple[Reduction, int] | None:
+def one_reduction(node: ir.Node, name: str, module: Module) -> tuple[Reduction, int] | None:
     """A reduction that a statement makes of `name`, with how often the statement mentions it."""
     if isinstance(node, ir.If) and not node.otherwise:
         return _guarded_best(node, name)
@@ -296,7 +297,7 @@ def _exact(value: ir.Expr, target: CType) -> bool:
     return inner is not None and (inner == target or (inner.kind is target.kind and inner.size <= target.size))
 
 
-def _best_value(node: ir.Assign, module: ir.Module) -> Reduction | None:
+def _best_value(node: ir.Assign, module: Module) -> Reduction | None:
     """``best = x < best ? x : best``, ``best = fmin(best, x)`` and a helper that is one of these."""
     place = node.target
     if not isinstance(place, ir.Ref):
@@ -334,7 +335,7 @@ def _best_value(node: ir.Assign, module: ir.Module) -> Reduction | None:
     return Reduction(ir.Ref(place.name, place.type, node.line), "best", relation, line=node.line)
 
 
-def inlined(call: ir.Call, module: ir.Module) -> ir.Expr:
+def inlined(call: ir.Call, module: Module) -> ir.Expr:
     """A call of a helper that only returns an expression, replaced by the expression."""
     helper = module.helper(call.name)
     if helper is None or len(helper.body) != 1 or not isinstance(helper.body[0], ir.Return):

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from cudaperf_agent.codegen.fold import SUM, Fold
 from cudaperf_agent.codegen.scalars import Reduction
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Module
 from cudaperf_agent.tasks.model import CType
 
 RESULT = "result"
@@ -200,7 +201,7 @@ class Plan:
         extents: Elements of the buffers whose size is a constant.
     """
 
-    module: ir.Module
+    module: Module
     steps: tuple[Step, ...]
     symbols: dict[str, Symbol]
     device_scalars: frozenset[str]

@@ -12,8 +12,8 @@ from cudaperf_agent.codegen.rewrites import Form, forms
 from cudaperf_agent.codegen.rules.rolling import expanded
 from cudaperf_agent.codegen.steps import Declined, Plan
 from cudaperf_agent.codegen.strategy import NAIVE, Strategy
-from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Module, Unlowered
 from cudaperf_agent.tasks.model import Task
 
 
@@ -105,7 +105,7 @@ def generate(task: Task) -> Generation:
     if task.mode == "program":
         return Generation(declined=_decline("whole programs are not generated, only functions", task.first_line))
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return Generation(declined=_decline(module.reason, module.line))
     try:
         plan = _planned(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
@@ -121,7 +121,7 @@ def _decline(reason: str, line: int) -> Decline:
     return Decline(reason, line, remedy_for(reason))
 
 
-def _planned(module: ir.Module, extents: dict[str, str]) -> Plan:
+def _planned(module: Module, extents: dict[str, str]) -> Plan:
     """The plan of a module, or that of its form with swapped rows in a table, or of a rewritten form.
 
     Raises:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Module, Unlowered
 from cudaperf_agent.tasks.model import CType, Task, TypeKind
 
 _ARITHMETIC = frozenset("+-*/")
@@ -57,7 +58,7 @@ def count_operations(task: Task, sizes: Mapping[str, int]) -> Operations | None:
     variable is counted at a few of its values, exact where that dependence is linear.
     """
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return None
     try:
         count = _statements(module, module.entry.body, dict(sizes))
@@ -66,14 +67,14 @@ def count_operations(task: Task, sizes: Mapping[str, int]) -> Operations | None:
     return Operations(count.single + count.double, count.double > count.single)
 
 
-def _statements(module: ir.Module, body: Sequence[ir.Stmt], known: dict[str, int]) -> _Count:
+def _statements(module: Module, body: Sequence[ir.Stmt], known: dict[str, int]) -> _Count:
     total = _Count()
     for statement in body:
         total = total + _statement(module, statement, known)
     return total
 
 
-def _statement(module: ir.Module, statement: ir.Stmt, known: dict[str, int]) -> _Count:
+def _statement(module: Module, statement: ir.Stmt, known: dict[str, int]) -> _Count:
     if isinstance(statement, ir.For):
         return _loop(module, statement, known)
     if isinstance(statement, (ir.While, ir.Break, ir.Continue)):
@@ -96,7 +97,7 @@ def _statement(module: ir.Module, statement: ir.Stmt, known: dict[str, int]) -> 
     return count
 
 
-def _loop(module: ir.Module, loop: ir.For, known: dict[str, int]) -> _Count:
+def _loop(module: Module, loop: ir.For, known: dict[str, int]) -> _Count:
     start, bound = _value(loop.start, known), _value(loop.bound, known)
     if start is None or bound is None or loop.relation not in ("<", "<=", ">", ">=", "!="):
         raise _Unknown
@@ -157,7 +158,7 @@ def _remember(statement: ir.Stmt, known: dict[str, int]) -> None:
         known.pop(name, None)
 
 
-def _expression(module: ir.Module, node: ir.Node, known: dict[str, int]) -> _Count:
+def _expression(module: Module, node: ir.Node, known: dict[str, int]) -> _Count:
     count = _Count()
     if isinstance(node, ir.Binary) and node.op in _ARITHMETIC:
         count = _one(node.type)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Unlowered
 from cudaperf_agent.tasks.model import Task, TypeKind
 
 NAMES = (
@@ -40,7 +41,7 @@ def loop_features(task: Task) -> dict[str, float] | None:
         module = lower_task(task)
     except InputRefused:
         return None
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return None
     counts: dict[str, float] = defaultdict(float)
     places: dict[str, set[object]] = defaultdict(set)

@@ -14,10 +14,11 @@ from cudaperf_agent.tasks.lower_scope import Scope
 from cudaperf_agent.tasks.lower_signs import require_signs
 from cudaperf_agent.tasks.lower_switch import chain, sections_of
 from cudaperf_agent.tasks.lower_types import CannotLower, ctype_of, is_pointer, line_of, pointee, strip
+from cudaperf_agent.tasks.lowered import Function, Module, Param, Unlowered
 from cudaperf_agent.tasks.model import CType, Task
 
 
-def lower_task(task: Task) -> ir.Module | ir.Unlowered:
+def lower_task(task: Task) -> Module | Unlowered:
     """The entry of a task and the helpers it calls.
 
     Returns:
@@ -28,7 +29,7 @@ def lower_task(task: Task) -> ir.Module | ir.Unlowered:
 
 def lower_source(
     source: str, entry: str, path: str = "source.c", include_dirs: tuple[str, ...] = (), defines: tuple[str, ...] = ()
-) -> ir.Module | ir.Unlowered:
+) -> Module | Unlowered:
     """As `lower_task`, from a C text and the name of a function in it.
 
     Raises:
@@ -39,19 +40,19 @@ def lower_source(
         c.spelling: c for c in unit.cursor.get_children() if c.kind.name == "FUNCTION_DECL" and c.is_definition()
     }
     if entry not in definitions:
-        return ir.Unlowered(f"there is no definition of '{entry}'", 1)
+        return Unlowered(f"there is no definition of '{entry}'", 1)
     file_names = {c.spelling for c in unit.top_level() if c.kind.name in ("FUNCTION_DECL", "VAR_DECL")}
-    done: dict[str, ir.Function] = {}
+    done: dict[str, Function] = {}
     try:
         main = _lower_with_callees(definitions[entry], file_names, done, ())
     except CannotLower as stop:
-        return ir.Unlowered(stop.reason, stop.line)
-    return ir.Module(main, tuple(f for name, f in done.items() if name != entry))
+        return Unlowered(stop.reason, stop.line)
+    return Module(main, tuple(f for name, f in done.items() if name != entry))
 
 
 def _lower_with_callees(
-    definition: Any, file_names: set[str], done: dict[str, ir.Function], stack: tuple[str, ...]
-) -> ir.Function:
+    definition: Any, file_names: set[str], done: dict[str, Function], stack: tuple[str, ...]
+) -> Function:
     name = definition.spelling
     if name in stack:
         raise CannotLower(f"'{name}' is recursive", line_of(definition))
@@ -63,7 +64,7 @@ def _lower_with_callees(
         if callee not in done:
             _lower_with_callees(cursor, file_names, done, (*stack, name))
         tables.update({t.name: t for t in done[callee].tables})
-    done[name] = ir.Function(
+    done[name] = Function(
         function.name, function.params, function.returns, function.body, tuple(tables.values()), function.line
     )
     return done[name]
@@ -72,19 +73,19 @@ def _lower_with_callees(
 class _Function(Conditions):
     """Lowers one function."""
 
-    def lower(self, definition: Any) -> ir.Function:
+    def lower(self, definition: Any) -> Function:
         params = tuple(self._param(p) for p in definition.get_arguments())
         body = next(c for c in definition.get_children() if c.kind.name == "COMPOUND_STMT")
         result = definition.result_type
         if is_pointer(result):
             raise CannotLower(f"'{definition.spelling}' returns a pointer", line_of(definition))
         returns = None if result.get_canonical().kind.name == "VOID" else ctype_of(result, line_of(definition))
-        return ir.Function(definition.spelling, params, returns, self.block(body), (), line_of(definition))
+        return Function(definition.spelling, params, returns, self.block(body), (), line_of(definition))
 
-    def _param(self, cursor: Any) -> ir.Param:
+    def _param(self, cursor: Any) -> Param:
         line, name = line_of(cursor), self.scope.declare(cursor)
         if not is_pointer(cursor.type):
-            return ir.Param(name, ctype_of(cursor.type, line), pointer=False)
+            return Param(name, ctype_of(cursor.type, line), pointer=False)
         element = pointee(cursor.type)
         dims = self._dims(cursor, line)
         if element.kind.name == "VOID" or levels(cursor.type) > max(1, len(dims)):
@@ -93,7 +94,7 @@ class _Function(Conditions):
             )
         self.scope.rank[name] = max(1, len(dims))
         self.scope.kinds[name] = ctype_of(element, line)
-        return ir.Param(name, ctype_of(element, line), True, element.is_const_qualified(), dims)
+        return Param(name, ctype_of(element, line), True, element.is_const_qualified(), dims)
 
     # Statements -----------------------------------------------------------------------------------------------
 

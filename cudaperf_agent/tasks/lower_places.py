@@ -21,6 +21,7 @@ from cudaperf_agent.tasks.lower_types import (
     strip,
     text_of,
 )
+from cudaperf_agent.tasks.lowered import FileTable
 
 
 class Places:
@@ -177,7 +178,7 @@ class Places:
             if is_pointer(inner):
                 raise CannotLower(f"the file-scope pointer '{name}' is not supported", line)
             const = inner.is_const_qualified()
-            self.scope.tables[name] = ir.FileTable(name, ctype_of(inner, line), tuple(dims), const)
+            self.scope.tables[name] = FileTable(name, ctype_of(inner, line), tuple(dims), const)
             self.scope.rank[name] = max(1, len(dims))
             self.scope.kinds[name] = self.scope.tables[name].type
         return name

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import FileTable
 from cudaperf_agent.tasks.model import CType
 
 # C++ keywords that are names in C, and names that generated code has for itself.
@@ -38,7 +39,7 @@ class Scope:
     taken: set[str] = field(default_factory=set)
     rank: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, CType] = field(default_factory=dict)
-    tables: dict[str, ir.FileTable] = field(default_factory=dict)
+    tables: dict[str, FileTable] = field(default_factory=dict)
     called: dict[str, Any] = field(default_factory=dict)
     before: list[ir.Stmt] | None = None
     after: list[ir.Stmt] | None = None

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_types import CannotLower
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import TypeKind
 
 
-def require_signs(function: ir.Function) -> None:
+def require_signs(function: Function) -> None:
     """See that no loop of a function goes by another order than its C.
 
     Raises:
@@ -43,7 +44,7 @@ def _mixed(loop: ir.For) -> bool:
     return unsigned and loop.type.kind is TypeKind.INT and loop.step > 0 and loop.relation in ("<", "<=")
 
 
-def _kept(function: ir.Function) -> list[str]:
+def _kept(function: Function) -> list[str]:
     """Scalars that are declared with a value of 0 or above, one after the other, and not changed any more."""
     changed = {
         n.target.name for n in ir.walk(*function.body) if isinstance(n, ir.Assign) and isinstance(n.target, ir.Ref)

@@ -11,7 +11,7 @@ POINTER_KINDS = ("POINTER", "CONSTANTARRAY", "VARIABLEARRAY", "INCOMPLETEARRAY",
 
 
 class CannotLower(Exception):
-    """Control flow inside the lowering; it leaves as an `ir.Unlowered`."""
+    """Control flow inside the lowering; it leaves as an `lowered.Unlowered`."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(reason)

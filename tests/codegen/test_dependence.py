@@ -15,8 +15,8 @@ from cudaperf_agent.codegen.steps import (
     ScanSums,
     Step,
 )
-from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
+from cudaperf_agent.tasks.lowered import Module
 
 FIRST_LINE = 4
 EXTENTS = {"a": "n", "b": "n", "x": "n", "y": "n", "m": "n*n", "idx": "n"}
@@ -26,7 +26,7 @@ def classify(parameters: str, body: str, returns: str = "void") -> str:
     """One word for how a function body is run."""
     source = f"#include <math.h>\n#include <stddef.h>\n#include <string.h>\n{returns} f({parameters})\n{{\n{body}\n}}\n"
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module), module
+    assert isinstance(module, Module), module
     try:
         plan = make_plan(module, EXTENTS)
     except Declined as stop:
@@ -175,7 +175,7 @@ def test_an_update_inside_a_helper_is_not_taken_for_an_atomic_one() -> None:
     source = """static void bump(int *p) { *p += 1; }
 void f(int n, int *a, const int *idx) { for (int i = 0; i < n; i++) bump(&a[idx[i]]); }"""
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     with pytest.raises(Declined):
         make_plan(module, {})
 
@@ -184,5 +184,5 @@ def test_a_helper_that_stores_to_its_own_element_is_parallel() -> None:
     source = """static void bump(int *p, int by) { p[0] += by; }
 void f(int n, int *a, const int *b) { for (int i = 0; i < n; i++) bump(a + i, b[i]); }"""
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     assert [type(s) for s in make_plan(module, {}).steps] == [Parallel]

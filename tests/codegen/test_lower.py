@@ -8,12 +8,13 @@ from cudaperf_agent.codegen.nests import symbols_of
 from cudaperf_agent.codegen.printer import Printer
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
+from cudaperf_agent.tasks.lowered import Module, Unlowered
 
 
 def lowered(source: str, entry: str = "f") -> list[str]:
     """The body of a function as text, one line per element."""
     module = lower_source(source, entry)
-    assert isinstance(module, ir.Module), module
+    assert isinstance(module, Module), module
     tables = {h.name: tuple(t.name for t in h.tables) for h in module.helpers}
     return Printer(symbols_of(module.entry), tables).block(module.entry.body, 0)
 
@@ -53,7 +54,7 @@ def test_a_loop_condition_with_more_than_a_bound_becomes_a_break() -> None:
 
 def test_a_loop_whose_bound_changes_is_no_counted_loop() -> None:
     module = lower_source("void f(int n, int *a) { for (int i = 0; i < n; i++) if (a[i]) n--; }", "f")
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     assert any(isinstance(s, ir.While) for s in module.entry.body)
     assert not any(isinstance(n, ir.For) for n in ir.walk(*module.entry.body))
 
@@ -84,7 +85,7 @@ def test_memory_functions_count_elements() -> None:
     module = lower_source(
         "#include <string.h>\nvoid f(int n, double *a, double *b) { memcpy(a, b, n * sizeof *a); }", "f"
     )
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     copy = module.entry.body[0]
     assert isinstance(copy, ir.Copy)
     assert Printer({}).expr(copy.count) == "n"
@@ -96,7 +97,7 @@ static int g(int i) { return t[i]; }
 static int h(int i) { return g(i) + 1; }
 void f(int n, int *a) { a[0] = h(n); }"""
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     assert [h.name for h in module.helpers] == ["g", "h"]
     assert [[t.name for t in h.tables] for h in module.helpers] == [["t"], ["t"]]
     assert lowered(source) == ["a[0] = h(n, t);"]
@@ -121,7 +122,7 @@ void f(int n, int *a) { a[0] = h(n); }"""
 )
 def test_what_cannot_be_lowered_names_its_line(body: str, line: int, word: str) -> None:
     found = lower_source(f"extern int g(int); void f(int n, int *a) {{\n{body}\n}}", "f")
-    assert isinstance(found, ir.Unlowered), found
+    assert isinstance(found, Unlowered), found
     assert word in found.reason
     assert found.line == line
 
@@ -137,7 +138,7 @@ def test_a_walk_meets_everything_in_order_and_asks_a_type_for_its_fields_once(mo
     monkeypatch.setattr(ir, "fields", counted)
     monkeypatch.setattr(ir, "_NAMES", {})
     module = lower_source("float f(int n, float *a) { float s = a[n - 1]; if (n > 1) s = s * a[0]; return s; }", "f")
-    assert isinstance(module, ir.Module)
+    assert isinstance(module, Module)
     met = [type(node).__name__ for statement in module.entry.body for node in ir.walk(statement)]
     assert [name for name in met if name not in ("Cast", "Ref", "Const")] == [
         *("Declare", "Load", "Binary"),
@@ -163,12 +164,12 @@ def test_a_walk_meets_everything_in_order_and_asks_a_type_for_its_fields_once(mo
 )
 def test_a_counter_below_zero_does_not_count_up_to_an_unsigned_bound(loop: str, reason: str) -> None:
     made = lower_source(f"void f(int n, unsigned m, int s, int *a) {{ {loop} a[i] = 1; }}", "f")
-    assert isinstance(made, ir.Unlowered) if reason else isinstance(made, ir.Module)
+    assert isinstance(made, Unlowered) if reason else isinstance(made, Module)
     assert reason in getattr(made, "reason", "")
 
 
 def test_a_range_of_case_values_is_declined_with_its_line() -> None:
     source = "void f(int n, int *a) {\n for (int i = 0; i < n; i++)\n switch (a[i]) {\n case 1 ... 9: a[i] = 0;\n } }"
     made = lower_source(source, "f")
-    assert isinstance(made, ir.Unlowered)
+    assert isinstance(made, Unlowered)
     assert (made.line, made.reason) == (4, "a range of `case` values is not supported")

@@ -10,8 +10,8 @@ import pytest
 from cudaperf_agent.codegen.nests import symbols_of
 from cudaperf_agent.codegen.printer import Printer
 from cudaperf_agent.codegen.rewrites import CARRIED, LAST, STRAIGHT, applied
-from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
+from cudaperf_agent.tasks.lowered import Module
 
 from .random_loops import random_function
 
@@ -51,7 +51,7 @@ def compared(seeds: range, folder: Path) -> tuple[int, str]:
     originals, forms, rows, changed = ["#include <stddef.h>"], [], [], 0
     for seed in seeds:
         module = lower_source("#include <stddef.h>\n" + random_function(seed), "f")
-        if not isinstance(module, ir.Module):
+        if not isinstance(module, Module):
             continue
         originals.append(random_function(seed, f"f{seed}"))
         made = {name: applied(module, stages).module.entry for name, stages in STAGES.items()}

@@ -10,13 +10,14 @@ from cudaperf_agent.codegen.rewrites import CARRIED, STRAIGHT, Rewrite, applied
 from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
+from cudaperf_agent.tasks.lowered import Module
 from cudaperf_agent.tasks.parse import load_task
 
 
 def rewritten(source: str, stages: tuple[Rewrite, ...] = STRAIGHT) -> list[str]:
     """The body of `f` in the form that the stages give, as text."""
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module), module
+    assert isinstance(module, Module), module
     chosen = applied(module, stages).module
     return [
         line.strip() for line in Printer(symbols_of(chosen.entry)).block(chosen.entry.body, 0) if line.strip() != "}"
@@ -215,7 +216,7 @@ def swapping(before: str, after: str, start: str = "0", more: str = "") -> str:
 )
 def test_a_swap_whose_outcome_is_seen_elsewhere_stays(source: str, moves: bool) -> None:
     module = lower_source(source, "f")
-    assert isinstance(module, ir.Module), module
+    assert isinstance(module, Module), module
     made = applied(module, STRAIGHT).module
     points = [n for n in ir.walk(*made.entry.body) if isinstance(n, ir.Point) and not n.declares]
     assert bool(points) == moves

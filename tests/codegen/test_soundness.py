@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import pytest
 
 from cudaperf_agent.codegen.dependence import carried
+from cudaperf_agent.codegen.known import Context
 from cudaperf_agent.codegen.nests import nest_of
-from cudaperf_agent.codegen.plan import Context, Planner
+from cudaperf_agent.codegen.plan import Planner
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_source
+from cudaperf_agent.tasks.lowered import Module
 
 SIZES = (0, 1, 2, 3, 5)
 COUNT = 150
@@ -117,7 +119,7 @@ def test_no_conflict_is_overlooked(start: int) -> None:
     for seed in range(start, start + 30):
         source = random_nest(seed)
         module = lower_source(source, "f")
-        assert isinstance(module, ir.Module)
+        assert isinstance(module, Module)
         loop = module.entry.body[0]
         assert isinstance(loop, ir.For)
         planner = Planner(module, {})

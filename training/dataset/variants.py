@@ -11,8 +11,8 @@ from cudaperf_agent.codegen.plan import make_plan
 from cudaperf_agent.codegen.steps import Declined, Plan
 from cudaperf_agent.codegen.strategy import NAIVE, Strategy
 from cudaperf_agent.codegen.variants import STRATEGIES, Variant, generate
-from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Unlowered
 from cudaperf_agent.tasks.model import Task
 from training.dataset.mutate import EDITS
 
@@ -96,7 +96,7 @@ def variants_of(task: Task, *, turn: int = 0, config: SeriesConfig = SERIES) -> 
 
 def _series(task: Task, config: SeriesConfig) -> list[DataVariant]:
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return []
     try:
         plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})

@@ -132,11 +132,11 @@ def _drawn(task: Task, rng: random.Random, config: RowsConfig) -> Iterator[_Draw
     from cudaperf_agent.codegen.steps import Declined
     from cudaperf_agent.codegen.strategy import NAIVE
     from cudaperf_agent.codegen.variants import STRATEGIES
-    from cudaperf_agent.tasks import ir
     from cudaperf_agent.tasks.lower import lower_task
+    from cudaperf_agent.tasks.lowered import Unlowered
 
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return
     try:
         plan = make_plan(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})

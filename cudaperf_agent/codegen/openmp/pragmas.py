@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudaperf_agent.codegen.dependence import carried
+from cudaperf_agent.codegen.known import Context
 from cudaperf_agent.codegen.nests import declared_by, leaves_early, nest_of
-from cudaperf_agent.codegen.plan import Context, Planner, begun_anew
+from cudaperf_agent.codegen.plan import Planner, begun_anew
 from cudaperf_agent.codegen.scalars import Reduction, carried_scalars, declared, find_reductions, stored_scalars
 from cudaperf_agent.codegen.steps import Declined, Step
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower import lower_task
+from cudaperf_agent.tasks.lowered import Module, Unlowered
 from cudaperf_agent.tasks.model import Task, TypeKind
 
 _OWN = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+omp\b", re.M)
@@ -74,7 +76,7 @@ def openmp_source(task: Task) -> OpenMpSource | None:
 def proven_loops(task: Task) -> tuple[ProvenLoop, ...]:
     """Loops of the entry that are parallel, each not inside another such loop."""
     module = lower_task(task)
-    if isinstance(module, ir.Unlowered):
+    if isinstance(module, Unlowered):
         return ()
     extents = {p.name: p.extent.expr for p in task.buffers if p.extent is not None}
 
@@ -102,7 +104,7 @@ def _placed(lines: Sequence[str], loop: ProvenLoop) -> bool:
 class _Finder(Planner):
     """Plans the entry, and notes on the way which loops of the text are parallel as a whole."""
 
-    def __init__(self, module: ir.Module, extents: dict[str, str], device: frozenset[str]) -> None:
+    def __init__(self, module: Module, extents: dict[str, str], device: frozenset[str]) -> None:
         super().__init__(module, extents, device)
         self.proven: list[ProvenLoop] = []
         # Loops that the planner makes of others are not in the text.

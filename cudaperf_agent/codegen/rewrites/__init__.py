@@ -23,15 +23,16 @@ from cudaperf_agent.codegen.rewrites.tidy import without_continues, without_idle
 from cudaperf_agent.codegen.rewrites.walking import offsets
 from cudaperf_agent.codegen.scalars import flow
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Function, Module
 
-Rewrite = Callable[[ir.Function, Fresh], ir.Function]
+Rewrite = Callable[[Function, Fresh], Function]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """A rewritten module, and the variable of the C that each new one stands for."""
 
-    module: ir.Module
+    module: Module
     origins: Mapping[str, str]
 
     def explained(self, reason: str) -> str:
@@ -39,7 +40,7 @@ class Form:
         return re.sub(r"'(\w+)'", lambda found: f"'{self.origins.get(found[1], found[1])}'", reason)
 
 
-def forms(module: ir.Module) -> Iterator[Form]:
+def forms(module: Module) -> Iterator[Form]:
     """Other forms of a module, each with more rewritten than the one before; those that differ from it only."""
     last = module
     for stages in (STRAIGHT, CARRIED, LAST):
@@ -49,11 +50,11 @@ def forms(module: ir.Module) -> Iterator[Form]:
             last = made.module
 
 
-def applied(module: ir.Module, stages: Sequence[Rewrite]) -> Form:
+def applied(module: Module, stages: Sequence[Rewrite]) -> Form:
     """The form of a module that some rewrites give, one after the other, in the entry and in its helpers."""
     origins: dict[str, str] = {}
 
-    def each(function: ir.Function) -> ir.Function:
+    def each(function: Function) -> Function:
         fresh = Fresh(names_of(function) | {h.name for h in module.helpers})
         for stage in stages:
             function = stage(function, fresh)
@@ -64,7 +65,7 @@ def applied(module: ir.Module, stages: Sequence[Rewrite]) -> Form:
     return Form(replace(module, entry=each(module.entry), helpers=helpers), origins)
 
 
-def counted(function: ir.Function, fresh: Fresh) -> ir.Function:
+def counted(function: Function, fresh: Fresh) -> Function:
     """Loops that count as such, and variables that they only step as functions of their own, inner loops first."""
 
     def change(statement: ir.Stmt, place: Surroundings) -> Sequence[ir.Stmt] | None:

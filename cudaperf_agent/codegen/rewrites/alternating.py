@@ -17,6 +17,7 @@ from cudaperf_agent.codegen.rewrites.sums import WIDE
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,12 @@ class _Swap:
     other: str
 
 
-def alternating(function: ir.Function, _fresh: Fresh) -> ir.Function:
+def alternating(function: Function, _fresh: Fresh) -> Function:
     """The function with its swapping loops, outside of other loops, as loops over fixed buffers."""
     return replace(function, body=_block(function.body, function, frozenset()))
 
 
-def _block(statements: Sequence[ir.Stmt], function: ir.Function, later: frozenset[str]) -> tuple[ir.Stmt, ...]:
+def _block(statements: Sequence[ir.Stmt], function: Function, later: frozenset[str]) -> tuple[ir.Stmt, ...]:
     """A block, after which the names `later` are used: what stands behind it is not written twice."""
     made: list[ir.Stmt] = []
     for position, statement in enumerate(statements):
@@ -56,7 +57,7 @@ def _block(statements: Sequence[ir.Stmt], function: ir.Function, later: frozense
     return tuple(made)
 
 
-def _swap_at_end(loop: ir.For, function: ir.Function) -> _Swap | None:
+def _swap_at_end(loop: ir.For, function: Function) -> _Swap | None:
     last = loop.body[-3:]
     if len(loop.body) < 4 or own_jumps(loop.body):
         return None
@@ -82,7 +83,7 @@ def _swap_at_end(loop: ir.For, function: ir.Function) -> _Swap | None:
     return _Swap(one, other) if {one, other} <= started else None
 
 
-def _around(loop: ir.For, function: ir.Function) -> int:
+def _around(loop: ir.For, function: Function) -> int:
     """How many statements hold the last one of a loop, itself included."""
     return sum(any(n is loop.body[-1] for n in ir.walk(s)) for s in ir.walk(*function.body) if isinstance(s, ir.Stmt))
 

@@ -15,13 +15,14 @@ from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, aliased,
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import TypeKind
 
 _RELATIONS = ("<", "<=", ">", ">=")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def with_best_values(function: ir.Function, fresh: Fresh) -> ir.Function:
+def with_best_values(function: Function, fresh: Fresh) -> Function:
     """Every loop that keeps the position of an extreme with the extreme beside it."""
 
     others = aliased(function)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cudaperf_agent.codegen.scalars import flow, reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,13 @@ def own_jumps(body: Sequence[ir.Stmt]) -> set[type]:
     return found
 
 
-def aliased(function: ir.Function) -> frozenset[str]:
+def aliased(function: Function) -> frozenset[str]:
     """Pointers of which there are others: what is stored through one may be read through the other."""
     points = [n for n in ir.walk(*function.body) if isinstance(n, ir.Point)]
     return frozenset({p.name for p in points} | {p.source.pointer for p in points if p.source is not None})
 
 
-def names_of(function: ir.Function) -> set[str]:
+def names_of(function: Function) -> set[str]:
     """Every name in a function."""
     names = {p.name for p in function.params} | {t.name for t in function.tables}
     names |= assigned(function.body) | reads(*function.body)

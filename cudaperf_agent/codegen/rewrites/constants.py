@@ -12,9 +12,10 @@ from cudaperf_agent.codegen.rewrites.blocks import Fresh
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 
 
-def sunk_tables(function: ir.Function, _fresh: Fresh) -> ir.Function:
+def sunk_tables(function: Function, _fresh: Fresh) -> Function:
     """Constant arrays at the top of a function as arrays of the innermost perfectly nested bodies that read them."""
     stored = assigned(tuple(n for n in function.body if not isinstance(n, ir.Declare)))
     tables = {s.name: s for s in function.body if isinstance(s, ir.Declare) and _constant(s) and s.name not in stored}

@@ -14,10 +14,11 @@ from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, aliased,
 from cudaperf_agent.codegen.rewrites.sums import Sum, fitted, sum_of
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import TypeKind
 
 
-def with_carried_elements(function: ir.Function, fresh: Fresh) -> ir.Function:
+def with_carried_elements(function: Function, fresh: Fresh) -> Function:
     """Every loop over in-place recurrences with the carried element as a variable."""
 
     others = aliased(function)

@@ -14,10 +14,11 @@ from cudaperf_agent.codegen.rewrites.sums import WIDE, Sum, sum_of, wide
 from cudaperf_agent.codegen.scalars import declared, reads, stored_scalars
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import TypeKind
 
 
-def with_last_values(function: ir.Function, fresh: Fresh) -> ir.Function:
+def with_last_values(function: Function, fresh: Fresh) -> Function:
     """Every ascending loop that leaves a last value with the number of the iteration that set it."""
 
     def change(statement: ir.Stmt, place: Surroundings) -> Sequence[ir.Stmt] | None:

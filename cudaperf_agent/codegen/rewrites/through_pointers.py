@@ -14,9 +14,10 @@ from cudaperf_agent.codegen.rewrites.blocks import Fresh, aliased
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Function
 
 
-def with_elements_in_scalars(function: ir.Function, fresh: Fresh) -> ir.Function:
+def with_elements_in_scalars(function: Function, fresh: Fresh) -> Function:
     """Every outermost loop with the elements that it accumulates into as variables."""
     pointers = {p.name for p in function.params if p.pointer and len(p.dims) < 2} - aliased(function)
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from cudaperf_agent.codegen.rewrites.blocks import Fresh, Surroundings, each_statement, own_jumps
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Function
 
 
-def without_continues(function: ir.Function, _fresh: Fresh) -> ir.Function:
+def without_continues(function: Function, _fresh: Fresh) -> Function:
     """``if (c) continue; rest`` as ``if (!c) { rest }`` in every loop."""
 
     def change(statement: ir.Stmt, _place: Surroundings) -> Sequence[ir.Stmt] | None:
@@ -65,7 +66,7 @@ def negated(condition: ir.Expr) -> ir.Expr:
     return ir.Unary("!", condition, ir.INT, condition.line)
 
 
-def without_idle(function: ir.Function, _fresh: Fresh) -> ir.Function:
+def without_idle(function: Function, _fresh: Fresh) -> Function:
     """Declarations and assignments of scalars that nothing reads left out, with the blocks that become empty."""
     while True:
         counters = {n.variable for n in ir.walk(*function.body) if isinstance(n, ir.For) and not n.declared}
@@ -88,7 +89,7 @@ def without_idle(function: ir.Function, _fresh: Fresh) -> ir.Function:
         function = replace(function, body=body)
 
 
-def _only_set(function: ir.Function) -> frozenset[str]:
+def _only_set(function: Function) -> frozenset[str]:
     """Scalars whose every mention is as the target of an assignment."""
     targets: dict[str, int] = {}
     mentions: dict[str, int] = {}

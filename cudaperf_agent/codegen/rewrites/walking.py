@@ -14,10 +14,11 @@ from dataclasses import replace
 from cudaperf_agent.codegen.rewrites.blocks import Fresh
 from cudaperf_agent.codegen.rewrites.sums import sum_of, wide
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Function
 from cudaperf_agent.tasks.model import CType
 
 
-def offsets(function: ir.Function, fresh: Fresh) -> ir.Function:
+def offsets(function: Function, fresh: Fresh) -> Function:
     """The function with its walking pointers as offsets."""
     points = [n for n in ir.walk(*function.body) if isinstance(n, ir.Point)]
     moved = {p.name for p in points if not p.declares}
@@ -49,7 +50,7 @@ def offsets(function: ir.Function, fresh: Fresh) -> ir.Function:
     return replace(function, body=(*opening, *body))
 
 
-def _roots(function: ir.Function, points: Sequence[ir.Point]) -> dict[str, str]:
+def _roots(function: Function, points: Sequence[ir.Point]) -> dict[str, str]:
     """The buffer of each pointer that has only one; buffers are their own."""
     moved = {p.name for p in points if not p.declares}
     roots = {p.name: p.name for p in function.params if p.pointer and len(p.dims) < 2}

@@ -14,7 +14,8 @@ from cudaperf_agent.codegen.steps import Nest, Step
 from cudaperf_agent.tasks import ir
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def first_rule(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:

@@ -33,7 +33,8 @@ from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import TypeKind
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def split_at_pivot(planner: Planner, nest: Nest, accesses: Sequence[Access], context: Context) -> list[Step]:

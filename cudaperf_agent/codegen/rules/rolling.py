@@ -21,6 +21,7 @@ from cudaperf_agent.codegen.accesses import bare
 from cudaperf_agent.codegen.affine import Poly
 from cudaperf_agent.codegen.scalars import reads
 from cudaperf_agent.tasks import ir
+from cudaperf_agent.tasks.lowered import Function
 
 WIDE = ir.LONG_LONG
 
@@ -33,7 +34,7 @@ class _Swap:
     previous: str
 
 
-def expanded(entry: ir.Function) -> ir.Function | None:
+def expanded(entry: Function) -> Function | None:
     """The function with the two rows in one table; `None` where the form is another."""
     body = list(entry.body)
     swap = _find_swap(body)
@@ -150,7 +151,7 @@ def _iteration(swap: _Swap, width: Poly) -> bool:
     return zero and behind and len(stores) == 1 and swap.loop.variable not in reads(inner.start, inner.bound)
 
 
-def _rewritten(entry: ir.Function, body: list[ir.Stmt], swap: _Swap, row: ir.Allocate) -> tuple[ir.Stmt, ...]:
+def _rewritten(entry: Function, body: list[ir.Stmt], swap: _Swap, row: ir.Allocate) -> tuple[ir.Stmt, ...]:
     taken = {n.name for n in ir.walk(*body) if hasattr(n, "name")} | {p.name for p in entry.params}
 
     def fresh(wanted: str) -> str:

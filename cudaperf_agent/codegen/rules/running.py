@@ -25,10 +25,12 @@ from cudaperf_agent.codegen.scalars import one_reduction, reads
 from cudaperf_agent.codegen.steps import Level, Nest, Step
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.lower_loops import assigned
+from cudaperf_agent.tasks.lowered import Module
 from cudaperf_agent.tasks.model import TypeKind
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def running_best(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:
@@ -48,7 +50,7 @@ def running_best(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], c
     return chunked(planner, loop, variable, Fold(relation), frozenset(a.root for a in accesses if a.write))
 
 
-def _best(body: tuple[ir.Stmt, ...], name: str, module: ir.Module) -> tuple[ir.Ref, str] | None:
+def _best(body: tuple[ir.Stmt, ...], name: str, module: Module) -> tuple[ir.Ref, str] | None:
     """The running value and its relation, if one statement at the top of the body is all that changes it."""
     changing = [s for s in body if name in assigned((s,))]
     if len(changing) != 1:

@@ -38,7 +38,8 @@ from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.model import TypeKind
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 
 def scan(planner: Planner, loop: ir.For, nest: Nest, shared: set[str], context: Context) -> list[Step]:

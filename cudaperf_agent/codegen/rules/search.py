@@ -23,7 +23,8 @@ from cudaperf_agent.codegen.steps import Declined, Finish, Level, Nest, Reduce, 
 from cudaperf_agent.tasks import ir
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 NONE = (1 << 63) - 1
 """Iteration number that stands for "not found"."""

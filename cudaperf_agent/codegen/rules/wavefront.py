@@ -24,7 +24,8 @@ from cudaperf_agent.codegen.steps import HostLoop, Level, Nest, Parallel, Step
 from cudaperf_agent.tasks import ir
 
 if TYPE_CHECKING:
-    from cudaperf_agent.codegen.plan import Context, Planner
+    from cudaperf_agent.codegen.known import Context
+    from cudaperf_agent.codegen.plan import Planner
 
 WEIGHTS = (1, 2)
 
