@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cudaperf_agent.cuda import emulated, emulator
+from cudaperf_agent.cuda import emulated, emulator, workplace
 from cudaperf_agent.cuda.cached import CacheLimits, prune
 from cudaperf_agent.cuda.compile import COMPILE_LIMITS, CompileConfig, compile_cuda
 from cudaperf_agent.cuda.emulated import Emulated, RunPlan, build_emulated, run_emulated
@@ -20,6 +21,7 @@ from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc, find_nvcc
 from cudaperf_agent.cuda.verdict import Status
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
+from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.tasks.cases import make_cases
@@ -212,3 +214,21 @@ async def test_a_result_that_does_not_last_is_made_again() -> None:
 def test_an_emulated_failure_of_ours_is_told_from_a_refusal() -> None:
     assert not emulated._unexplained(Emulated(None, (), "line 3: inline PTX (asm)", 0.1))
     assert emulated._unexplained(Emulated(None, (), "the emulator's compiler failed: it said nothing", 0.1))
+
+
+async def test_many_builds_at_once_look_through_the_cache_once(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[CacheLimits] = []
+
+    def look(limits: CacheLimits) -> int:
+        looked.append(limits)
+        return prune(limits)
+
+    monkeypatch.setattr(workplace, "prune", look)
+    place = Workplace(VerifierConfig(), gpu=None)
+    await asyncio.gather(*(place.note_build() for _ in range(40)))
+    assert len(looked) == 1
+    for _ in range(500):
+        await place.note_build()
+    assert len(looked) == 2
