@@ -15,6 +15,7 @@ from graph.selection import seconds
 from training.evaluation.baselines import LIMIT, kind_of
 from training.evaluation.drive import HAND, ORIGIN
 from training.evaluation.facts import Evaluation, Outcome, TaskFacts, TurnFacts
+from training.evaluation.front import front
 from training.evaluation.kernel_times import KernelTimes
 from training.evaluation.plan import Plan
 
@@ -25,7 +26,7 @@ _TIMED_AFTER = (
 
 
 def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evaluation:
-    """The facts as far as the evaluation got: a task counts once all its trajectories have ended.
+    """The facts as far as the evaluation got: a task counts once it and all before it have ended.
 
     Args:
         store: Which has its runs.
@@ -68,7 +69,7 @@ def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evalu
     if reached:
         device = next((v.device for v in times.verdicts.values() if v.device), device)
         notes = (*notes, _TIMED_AFTER.format(device=device or "a GPU"), *_coarse_notes(coarse))
-    return Evaluation(
+    evaluation = Evaluation(
         name=plan.name,
         suite=settings.suite,
         policy=plan.policy,
@@ -81,6 +82,7 @@ def collect(store: Store, plan: Plan, times: KernelTimes | None = None) -> Evalu
         versions=_versions(verdicts),
         notes=notes,
     )
+    return front(evaluation)
 
 
 def _with_given(found: Outcome, given: Mapping[str, Any], name: str = "") -> Outcome:

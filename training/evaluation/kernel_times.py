@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from time import monotonic
 
@@ -21,6 +20,7 @@ from cudaperf_agent.store.repository import Store
 from cudaperf_agent.tasks.model import Task
 from graph.sources import source_key
 from training.evaluation.plan import Plan
+from training.evaluation.suite import in_turn
 
 FILE = "kernel-times.jsonl"
 
@@ -146,7 +146,8 @@ async def time_kernels(
     from training.evaluation.drive import ORIGIN, duration
 
     known = frozenset(run.id for run in await asyncio.to_thread(store.list_runs, None, origin=ORIGIN))
-    keys = _in_turn(plans)
+    groups = {key: entry["group"] for plan in plans for key, entry in plan.tasks.items()}
+    keys = in_turn(tuple(groups), groups.__getitem__)
     until = monotonic() + seconds if seconds is not None else None
     free = asyncio.Semaphore(at_once)
     began, done, left = monotonic(), 0, 0
@@ -221,16 +222,6 @@ def _pending(
         return None
     left = tuple(s for key, s in sources.items() if (task.digest, key) not in times.verdicts)
     return _Pending(task, left) if left or task.digest not in times.tasks else None
-
-
-def _in_turn(plans: Sequence[Plan]) -> list[str]:
-    groups: dict[str, list[str]] = {}
-    for plan in plans:
-        for key, entry in plan.tasks.items():
-            of_group = groups.setdefault(entry["group"], [])
-            if key not in of_group:
-                of_group.append(key)
-    return [key for keys in zip_longest(*groups.values()) for key in keys if key is not None]
 
 
 def _told(verdict: Verdict) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from cudaperf_agent.tasks.model import Task
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,7 @@ class Suite:
 
     def in_turn(self) -> tuple[Item, ...]:
         """The tasks, of each group in turn: whatever part of them is done spans the groups."""
-        waiting = [[i for i in self.items if i.group == group] for group in dict.fromkeys(i.group for i in self.items)]
-        longest = max(map(len, waiting), default=0)
-        return tuple(items[place] for place in range(longest) for items in waiting if place < len(items))
+        return in_turn(self.items, lambda item: item.group)
 
     def limited(self, most: int | None) -> Suite:
         """The first `most` tasks, taken from the groups in turn; the choice does not depend on any result."""
@@ -72,3 +72,12 @@ class Suite:
         kept = tuple(item for item in self.items if item.key in chosen)
         note = f"Limited to {most} of the suite's {len(self.items)} tasks, the first of each group in turn."
         return Suite(self.name, kept, (*self.notes, note))
+
+
+def in_turn(items: Sequence[T], group_of: Callable[[T], str]) -> tuple[T, ...]:
+    """Things of each group in turn, groups in the order of their first members."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(group_of(item), []).append(item)
+    longest = max(map(len, groups.values()), default=0)
+    return tuple(members[place] for place in range(longest) for members in groups.values() if place < len(members))
