@@ -85,6 +85,11 @@ def keep(folders: Sequence[Path], name: str) -> None:
             # Estimates follow from the facts.
             facts = json.loads(path.read_text(encoding="utf-8"))["evaluation"]
             (into / path.name).write_text(json.dumps({"evaluation": facts}, separators=(",", ":")) + "\n")
+        for path in sorted(folder.glob("evaluate/validation/validation-*.json")):
+            facts = json.loads(path.read_text(encoding="utf-8"))["evaluation"]
+            (into / "validation").mkdir(exist_ok=True)
+            kept = into / "validation" / path.name.removeprefix("validation-")
+            kept.write_text(json.dumps({"evaluation": facts}, separators=(",", ":")) + "\n")
 
 
 def read_runs(folder: Path) -> dict[str, Steps]:
@@ -105,13 +110,15 @@ def order(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def section(runs: dict[str, Steps], evaluations: dict[str, Evaluation], name: str) -> str:
-    """The whole section as Markdown."""
+def section(runs: dict[str, Steps], evaluations: dict[str, Evaluation], tried: dict[str, Evaluation], name: str) -> str:
+    """The whole section as Markdown; `tried`: the checkpoints on the validation."""
     lines = [f"### GRPO from the warm start, on one GPU: {name}", ""]
     if runs:
         lines += [*training(runs, name), ""]
     if evaluations:
         lines += [*worth(evaluations), ""]
+    if tried:
+        lines += [*validation(tried), ""]
     lines.append(
         f"Kept: `benchmarks/grpo/{name}`; this section is made by `python benchmarks/grpo_results.py --name {name}`."
     )
@@ -197,9 +204,10 @@ def worth(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         f"trajectories each, up to {one.turns} turns; one turn is the same trajectories cut to their first). Intervals "
         "are 95 %, over tasks, over families where tasks share one."
     )
-    notes = [note for e in evaluations.values() for note in e.notes]
-    for note in dict.fromkeys(notes):
-        yield f" {note}"
+    notes = dict.fromkeys(note for e in evaluations.values() for note in e.notes)
+    for note in notes:
+        whose = [name for name, e in evaluations.items() if note in e.notes]
+        yield f" {note}" if len(whose) == len(evaluations) else f" {', '.join(f'`{n}`' for n in whose)}: {note}"
     groups = dict.fromkeys(group for e in evaluations.values() for group in e.groups)
     for group in groups:
         if not any(t.group == group and t.outcomes for e in evaluations.values() for t in e.tasks):
@@ -223,6 +231,24 @@ def worth(evaluations: dict[str, Evaluation]) -> Iterator[str]:
             if both.groups and both.groups[0].tasks:
                 every = both.groups[0]
                 yield f"| `{first}` less `{second}` | {turns} | {every.tasks} | {' | '.join(differences(every))} |"
+
+
+def validation(tried: dict[str, Evaluation]) -> Iterator[str]:
+    """Which checkpoint is right most often on the validation's tasks, and how it differs from the warm start."""
+    one = next(iter(tried.values()))
+    yield (
+        f"The validation, by which a checkpoint is chosen to ship: {len(one.tasks)} tasks, members of families that "
+        f"were learned from, {one.n} answers each, one turn. `NAME-N` is the checkpoint of step N, `NAME` the last "
+        "that both conditions have."
+    )
+    yield ""
+    yield f"| | tasks | pass@1 | less `{WARM}`, points |"
+    yield "|---|---|---|---|"
+    for name, found in tried.items():
+        whole = compare(found, tried[WARM]).groups if name != WARM and WARM in tried else ()
+        difference = next(differences(whole[0])) if whole and whole[0].tasks else "–"
+        estimates = [estimate(found, group) for group in found.groups]
+        yield f"| `{name}` | {sum(e.tasks for e in estimates)} | {next(headline(estimates[0]))} | {difference} |"
 
 
 def headline(found: GroupEstimates) -> Iterator[str]:
@@ -295,7 +321,7 @@ def main() -> None:
     if args.folders:
         keep(args.folders, args.name)
     runs, evaluations = read_runs(KEPT / args.name), read_evaluations(KEPT / args.name)
-    told = section(runs, evaluations, args.name)
+    told = section(runs, evaluations, read_evaluations(KEPT / args.name / "validation"), args.name)
     for what, key, title in (
         ("reward", "reward", "mean reward"),
         ("correct", "correct@turn1", "share of trajectories correct at turn 1"),

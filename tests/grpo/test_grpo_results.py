@@ -70,7 +70,7 @@ def test_logs_and_evaluations_become_a_section(results: ModuleType, tmp_path: Pa
     runs, found = results.read_runs(kept), results.read_evaluations(kept)
     assert list(runs) == ["both", "verifiable"]
     assert list(found) == ["base", "warm", "both", "verifiable"]
-    text = results.section(runs, found, "h200")
+    text = results.section(runs, found, {}, "h200")
     # Means of the first and the last two of eight steps.
     assert "| reward | -0.85 → -0.25 | -1 → -1 |" in text
     assert "| `both` | 50% | 30% | 0% | 15% | 5% | 80% | 30.0 |" in text
@@ -90,6 +90,35 @@ def test_logs_and_evaluations_become_a_section(results: ModuleType, tmp_path: Pa
     # Eight times as fast on half of the tasks, and a failure counts as 1.
     assert "2.83×" in rows[1]
     assert text.count("A note.") == 1
+
+
+def test_checkpoints_on_the_validation_are_told_beside_the_warm_start(results: ModuleType, tmp_path: Path) -> None:
+    found = folder(tmp_path)
+    tried = found / "evaluate" / "validation"
+    tried.mkdir()
+    for name, right in (("warm", 4), ("both-5", 2)):
+        one_turn = replace(evaluation(name, right), turns=1, suite="validation", notes=("Of one only.",))
+        facts = {"evaluation": one_turn.to_dict(), "estimates": {}}
+        (tried / f"validation-{name}.json").write_text(json.dumps(facts))
+    results.keep([found], "h200")
+    kept = tmp_path / "kept" / "h200"
+    text = results.section(
+        results.read_runs(kept), results.read_evaluations(kept), results.read_evaluations(kept / "validation"), "h200"
+    )
+    validation = text[text.index("The validation, by which") :]
+    assert "8 tasks, members of families that were learned from, 5 answers each" in validation
+    rows = [line for line in validation.splitlines() if line.startswith("| `")]
+    assert rows[0].startswith("| `warm` | 8 | 50.0 % [")
+    assert rows[0].endswith(" – |")
+    assert rows[1].startswith("| `both-5` | 8 | 25.0 % [")
+    assert "| -25.0 [" in rows[1]
+
+
+def test_a_note_of_one_evaluation_is_told_as_its_own(results: ModuleType) -> None:
+    found = {"warm": evaluation("warm", 4), "both": replace(evaluation("both", 4), notes=("A note.", "Unfinished."))}
+    text = "\n".join(results.worth(found))
+    assert "\n A note.\n" in text
+    assert "\n `both`: Unfinished.\n" in text
 
 
 def test_an_evaluation_with_times_goes_before_the_one_without(results: ModuleType, tmp_path: Path) -> None:
@@ -148,7 +177,7 @@ def test_a_run_without_evaluations_is_told(results: ModuleType, tmp_path: Path) 
     for path in found.glob("*/*.json"):
         path.unlink()
     results.keep([found], "h200")
-    text = results.section(results.read_runs(tmp_path / "kept" / "h200"), {}, "h200")
+    text = results.section(results.read_runs(tmp_path / "kept" / "h200"), {}, {}, "h200")
     assert "Share of a step's time" in text
     assert "pass@1" not in text
 
