@@ -59,6 +59,8 @@ LOGGED = {
     "correct@turn2": "correct, two turns",
     "compile_rate": "compiles",
     "rewards/structural/mean": "structural part",
+    "clipped/structural_low": "structural score at its lower clip",
+    "clipped/structural_high": "structural score at its upper clip",
     "entropy": "entropy of what is learned from, nats a token",
     "completions/clipped_ratio": "answers cut",
     "distinct_sources_per_group": "distinct sources of 16",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cudaperf_agent.reward.composite import Reward
     from cudaperf_agent.tasks.model import Task
 
-    Worth = Callable[[Verdict, Features | None], dict[str, Any] | None]
+    Worth = Callable[[Task, Verdict, Features | None], dict[str, Any] | None]
 
 
 def assess_by(worth: Worth) -> Assess:
@@ -24,9 +24,9 @@ def assess_by(worth: Worth) -> Assess:
         from cudaperf_agent.features.extract import extract
 
         if not source:
-            return Assessment(reward=worth(verdict, None))
+            return Assessment(reward=worth(task, verdict, None))
         features = extract(source, entry=task.name)
-        return looks_of(features, worth(verdict, features))
+        return looks_of(features, worth(task, verdict, features))
 
     return assess_candidate
 
@@ -64,8 +64,10 @@ def write_feedback(verdict: Verdict, assessment: Assessment) -> str:
     return build_feedback(verdict, features=assessment.features, hints=assessment.hints)
 
 
-def _usual_worth(verdict: Verdict, features: Features | None) -> dict[str, Any] | None:
+def _usual_worth(task: Task, verdict: Verdict, features: Features | None) -> dict[str, Any] | None:
+    from cudaperf_agent.features.plain import plain_features
     from cudaperf_agent.reward.composite import score
     from cudaperf_agent.reward.structural import shipped_ranker
 
-    return reward_facts(score(verdict, features, None if features is None else shipped_ranker()))
+    ranker = None if features is None else shipped_ranker()
+    return reward_facts(score(verdict, features, ranker, plain=lambda: plain_features(task)))

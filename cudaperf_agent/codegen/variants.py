@@ -102,19 +102,32 @@ def generate(task: Task) -> Generation:
 
     Never raises for a C that it cannot translate; the result says why.
     """
+    found = _plain(task)
+    if isinstance(found, Decline):
+        return Generation(declined=found)
+    plan, naive = found
+    others = _distinct(task, plan, naive, STRATEGIES)
+    return Generation((*others, naive))
+
+
+def plain_variant(task: Task) -> Variant | None:
+    """The naive variant alone; `None` where the generator declines, and for PyTorch modules."""
+    found = _plain(task) if task.module is None else None
+    return found[1] if isinstance(found, tuple) else None
+
+
+def _plain(task: Task) -> tuple[Plan, Variant] | Decline:
     if task.mode == "program":
-        return Generation(declined=_decline("whole programs are not generated, only functions", task.first_line))
+        return _decline("whole programs are not generated, only functions", task.first_line)
     module = lower_task(task)
     if isinstance(module, Unlowered):
-        return Generation(declined=_decline(module.reason, module.line))
+        return _decline(module.reason, module.line)
     try:
         plan = _planned(module, {p.name: p.extent.expr for p in task.buffers if p.extent is not None})
         source = Emitter(task, plan, NAIVE).source()
     except Declined as stop:
-        return Generation(declined=_decline(stop.reason, stop.line))
-    naive = Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
-    others = _distinct(task, plan, naive, STRATEGIES)
-    return Generation((*others, naive))
+        return _decline(stop.reason, stop.line)
+    return plan, Variant(NAIVE.name, source, NAIVE.description, NAIVE.parameters, True)
 
 
 def _decline(reason: str, line: int) -> Decline:

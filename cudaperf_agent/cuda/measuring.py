@@ -158,9 +158,8 @@ class Measuring:
 
     async def _naive(self, task: Task) -> Built | None:
         """The plain CUDA that the generator gives, built; `None` where it declines."""
-        from cudaperf_agent.codegen.variants import generate
+        from cudaperf_agent.codegen.variants import plain_variant
 
-        generation = await asyncio.to_thread(generate, task)
-        plain = next((v for v in generation.variants if v.naive), None)
+        plain = await asyncio.to_thread(plain_variant, task)
         built = await self._build(task, plain.source) if plain else None
         return built if isinstance(built, Built) else None

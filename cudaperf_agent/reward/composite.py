@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,7 +34,9 @@ class Reward:
         total: R.
         verifiable: R_ver with its parts.
         structural: R_str as added, 0 where the gate keeps it out or there is no ranker.
-        score: The ranker's standardised score, `None` if it was not asked.
+        score: The ranker's standardised score, less that of the plain CUDA where the preset says so; `None` if it was
+            not asked or there is no plain CUDA.
+        structural_clipped: ``low`` or ``high`` if the score lies at or beyond the clip, else ``""``.
         gated: Whether the gate kept the structural part out.
         preset: Name of the preset.
         flags: Plain remarks.
@@ -47,6 +49,7 @@ class Reward:
     gated: bool = False
     preset: str = ROBUST.name
     flags: tuple[str, ...] = ()
+    structural_clipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,11 @@ class GroupShares:
 
 
 def score(
-    verdict: Verdict, features: Features | None, ranker: Scorer | None, preset: RewardPreset = ROBUST
+    verdict: Verdict,
+    features: Features | None,
+    ranker: Scorer | None,
+    preset: RewardPreset = ROBUST,
+    plain: Callable[[], Features | None] = lambda: None,
 ) -> Reward | None:
     """The reward of one candidate; `None` if it leaves its group (unsupported, unstable).
 
@@ -81,6 +88,7 @@ def score(
         features: What it looks like; `None` if it was not looked at, then R_str = 0.
         ranker: s_ψ; `None` means R_str = 0.
         preset: The numbers.
+        plain: Gives what the task's plain CUDA looks like, `None` if there is none; asked only if that matters.
     """
     verifiable = verifiable_reward(verdict, preset)
     if verifiable is None:
@@ -90,14 +98,22 @@ def score(
         return Reward(verifiable.value, verifiable, preset=preset.name, flags=tuple(flags))
     if not passes_gate(verifiable.outcome, preset.structural_gate):
         return Reward(verifiable.value, verifiable, gated=True, preset=preset.name, flags=tuple(flags))
+    if features.missing:
+        flags.append("features incomplete: " + ", ".join(features.missing))
     raw = ranker.score(features)
+    if preset.structural_over_plain:
+        base = plain()
+        if base is None:
+            flags.append("there is no plain CUDA to compare with: R_str = 0")
+            return Reward(verifiable.value, verifiable, preset=preset.name, flags=tuple(flags))
+        raw -= ranker.score(base)
     if not math.isfinite(raw):
         flags.append("the ranker's score is not a number: R_str = 0")
         raw = 0.0
-    if features.missing:
-        flags.append("features incomplete: " + ", ".join(features.missing))
-    structural = preset.structural_scale * min(max(raw, -preset.structural_clip), preset.structural_clip)
-    return Reward(verifiable.value + structural, verifiable, structural, raw, False, preset.name, tuple(flags))
+    clip = preset.structural_clip
+    structural = preset.structural_scale * min(max(raw, -clip), clip)
+    clipped = "low" if raw <= -clip else "high" if raw >= clip else ""
+    return Reward(verifiable.value + structural, verifiable, structural, raw, False, preset.name, tuple(flags), clipped)
 
 
 def passes_gate(outcome: Outcome, gate: Gate) -> bool:

@@ -30,6 +30,8 @@ class RewardPreset:
         structural_scale: Weight of the ranker's score.
         structural_clip: Largest size of the ranker's score that counts.
         structural_gate: When the structural reward is added.
+        structural_over_plain: Whether the score of the task's plain CUDA is taken off first. The ranker learns from
+            differences within tasks: what it adds for a whole task means nothing, and would fill the clip.
     """
 
     name: str
@@ -46,6 +48,7 @@ class RewardPreset:
     structural_scale: float
     structural_clip: float
     structural_gate: Gate
+    structural_over_plain: bool
 
 
 PAPER = RewardPreset(
@@ -63,6 +66,7 @@ PAPER = RewardPreset(
     structural_scale=1.0,
     structural_clip=float("inf"),
     structural_gate="always",
+    structural_over_plain=False,
 )
 """As stated, but for the ranker's scale (its scores are divided by their within-task standard deviation)."""
 
@@ -81,6 +85,7 @@ ROBUST = RewardPreset(
     structural_scale=0.25,
     structural_clip=1.0,
     structural_gate="compiled",
+    structural_over_plain=True,
 )
 """Correct beats wrong beats uncompiled whatever the ranker and the gate say; S is taken over naive CUDA."""
 

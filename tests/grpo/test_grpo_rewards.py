@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cudaperf_agent.codegen.variants import plain_variant
 from cudaperf_agent.cuda.measure import NAIVE
 from cudaperf_agent.cuda.verdict import Speedup, Status, Timing, Verdict
-from cudaperf_agent.tasks.model import Task
+from cudaperf_agent.tasks.parse import load_task
 from training.grpo.config import RewardSection
 from training.grpo.rewards import make_assess
 
-TASK = Task("saxpy", "function", "", "saxpy.c")
+TASK = load_task(Path(__file__).parents[1] / "cases" / "c" / "saxpy.c")
 SOURCE = """__global__ void k(int n, float a, const float *x, float *y)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -22,7 +24,7 @@ SOURCE = """__global__ void k(int n, float a, const float *x, float *y)
 extern "C" int saxpy_device(int n, float a, const float *x, float *y, cudaStream_t stream)
 {
     if (n > 0)
-        k<<<(n + 255) / 256, 256, 0, stream>>>(n, a, x, y);
+        k<<<(n + 31) / 32, 32, 0, stream>>>(n, a, x, y);
     return cudaGetLastError();
 }
 """
@@ -85,3 +87,16 @@ def test_features_and_hints_reach_the_feedback() -> None:
     found = make_assess(RewardSection())(TASK, SOURCE, verdict(Status.CORRECT))
     assert found.features is not None
     assert found.features["coal"] == 1.0
+
+
+def test_the_plain_cuda_is_worth_nothing_and_what_has_none_neither() -> None:
+    plain = plain_variant(TASK)
+    assert plain is not None
+    found = reward(Status.CORRECT, plain.source)
+    assert (found["score"], found["structural"], found["structural_clipped"]) == (0.0, 0.0, "")
+    # By the ranker as it is, the same source lies somewhere else: the paper's preset keeps that.
+    assert reward(Status.CORRECT, plain.source, preset="paper")["structural"] != 0.0
+    recursive = load_task(source="int f(int n)\n{\n    return n ? f(n - 1) + 1 : 0;\n}\n", entry="f")
+    found = make_assess(RewardSection())(recursive, SOURCE, verdict(Status.CORRECT)).reward
+    assert (found["structural"], found["score"]) == (0.0, None)
+    assert any("no plain CUDA" in flag for flag in found["flags"])

@@ -18,17 +18,19 @@ from cudaperf_agent.reward.presets import PAPER, PRESETS, ROBUST, Gate, RewardPr
 from cudaperf_agent.reward.verifiable import LEAVES_GROUP, UNCOMPILED, WRONG
 
 FEATURES = Features(dict.fromkeys(ORDER, 0.0))
+PLAIN = Features(dict.fromkeys(ORDER, 1.0))
 GATES: tuple[Gate, ...] = ("always", "compiled", "correct")
 
 
 @dataclass(frozen=True)
 class Says:
-    """A ranker that always says the same."""
+    """A ranker that always says the same, and a value of its own of the plain CUDA."""
 
     value: float
+    plain: float = 0.0
 
     def score(self, features: Features) -> float:
-        return self.value
+        return self.plain if features is PLAIN else self.value
 
 
 def timed(
@@ -45,7 +47,7 @@ def timed(
 
 
 def reward(verdict: Verdict, preset: RewardPreset = ROBUST, ranker: Says | None = None) -> Reward:
-    found = score(verdict, FEATURES, ranker, preset)
+    found = score(verdict, FEATURES, ranker, preset, lambda: PLAIN)
     assert found is not None
     return found
 
@@ -167,6 +169,30 @@ def test_a_score_that_is_no_number_and_incomplete_features_are_flagged() -> None
     found = score(timed(1.0), partial, Says(1.0), ROBUST)
     assert found is not None
     assert any("occ" in f for f in found.flags)
+
+
+def test_what_the_ranker_adds_for_a_whole_task_changes_nothing() -> None:
+    for offset in (-5.0, 0.0, 5.0):
+        found = reward(timed(1.0), ROBUST, Says(0.5 + offset, plain=offset))
+        assert found.structural == pytest.approx(0.125)
+        assert found.score == pytest.approx(0.5)
+        assert reward(timed(1.0), PAPER, Says(0.5 + offset, plain=offset)).structural == pytest.approx(0.5 + offset)
+
+
+def test_the_clip_that_a_score_lies_at_is_told() -> None:
+    told = {value: reward(timed(1.0), ROBUST, Says(value)).structural_clipped for value in (-1.0, -0.9, 0.9, 2.0)}
+    assert told == {-1.0: "low", -0.9: "", 0.9: "", 2.0: "high"}
+    assert reward(timed(1.0), PAPER, Says(-50.0)).structural_clipped == ""
+
+
+def test_without_plain_cuda_the_structural_part_is_zero_and_flagged() -> None:
+    found = score(timed(2.0), FEATURES, Says(1.0), ROBUST)
+    assert found is not None
+    assert (found.total, found.structural, found.score) == (pytest.approx(1.0), 0.0, None)
+    assert found.flags == ("there is no plain CUDA to compare with: R_str = 0",)
+    paper = score(timed(1.0, baseline=C_ONE_CORE), FEATURES, Says(1.0), PAPER)
+    assert paper is not None
+    assert paper.structural == pytest.approx(1.0)
 
 
 def test_gates() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 from cudaperf_agent.cuda.verdict import Status, Verdict
 from cudaperf_agent.features.model import Features
+from cudaperf_agent.features.plain import plain_features
 from cudaperf_agent.reward.composite import Reward, Scorer, score
 from cudaperf_agent.reward.presets import PRESETS, RewardPreset
 from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
+from cudaperf_agent.tasks.model import Task
 from graph.assessing import assess_by, reward_facts
 from graph.context import Assess
 from training.grpo.config import RewardSection
@@ -38,12 +40,13 @@ def make_assess(section: RewardSection) -> Assess:
     if section.structural != "none":
         ranker = load_ranker(section.ranker) if section.ranker is not None else shipped_ranker()
 
-    def worth(verdict: Verdict, features: Features | None) -> dict[str, Any] | None:
+    def worth(task: Task, verdict: Verdict, features: Features | None) -> dict[str, Any] | None:
         if features is None:
             return rewarded(score(verdict, None, None, preset), verifiable=True)
         # No structure redeems a cheat.
         verifiable = section.verifiable or verdict.status is Status.CHEAT
-        return rewarded(score(verdict, features, ranker, preset), verifiable=verifiable)
+        found = score(verdict, features, ranker, preset, plain=lambda: plain_features(task))
+        return rewarded(found, verifiable=verifiable)
 
     return assess_by(worth)
 
@@ -67,5 +70,6 @@ def rewarded(reward: Reward | None, *, verifiable: bool) -> dict[str, Any] | Non
         "speedup": parts.speedup,
         "baseline": parts.baseline,
         "clipped": parts.clipped,
+        "structural_clipped": reward.structural_clipped,
         "cv": parts.cv,
     }
