@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from cudaperf_agent.cuda.clocks import Agreement, ClockRule
 from cudaperf_agent.cuda.modules import timed_calls
 from cudaperf_agent.cuda.modules.config import MODULES
 from cudaperf_agent.cuda.modules.runs import Kernels
+from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule, seconds_of
 from cudaperf_agent.cuda.modules.timing import EAGER, TimingPlace, make_baselines, measured_module
 from cudaperf_agent.cuda.verdict import Status, Verdict
 
@@ -181,3 +183,13 @@ async def test_timed_outputs_may_be_summed_in_any_order_but_not_in_half(
     half = await measured("float16")
     assert half.status is Status.WRONG
     assert "at the timed size" in half.message
+
+
+@pytest.mark.parametrize("said", ["{}", '{"seconds": "soon"}', '{"seconds": NaN}', '{"seconds": true}', "[]"])
+async def test_a_process_that_talks_nonsense_is_told_from_one_that_answers(tmp_path: Path, said: str) -> None:
+    script = f"import sys\nfor line in sys.stdin: print({said!r}, flush=True)"
+    with (
+        TimedModule([sys.executable, "-c", script], tmp_path, {}, 20.0) as process,
+        pytest.raises(TimedEnded, match="an answer cannot be read"),
+    ):
+        seconds_of(process.ask("go"))

@@ -21,7 +21,7 @@ from cudaperf_agent.cuda.clocks import CLOCKS, batch_agreement, call_agreement
 from cudaperf_agent.cuda.modules.config import ModuleConfig
 from cudaperf_agent.cuda.modules.operators import forbidden_operator
 from cudaperf_agent.cuda.modules.timed_outputs import problem_of
-from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule
+from cudaperf_agent.cuda.modules.timed_process import TimedEnded, TimedModule, seconds_of
 from cudaperf_agent.cuda.timing import Timed
 from cudaperf_agent.cuda.verdict import Status, Timing
 from cudaperf_agent.tasks.budget import Expected
@@ -49,7 +49,7 @@ def wait_ready(process: TimedModule, content: int | None) -> Ready:
     if content is None:
         return Ready(flags, None)
     process.ask(f"make {content}")
-    return Ready(flags, float(process.ask("go")["seconds"]))
+    return Ready(flags, seconds_of(process.ask("go")))
 
 
 def calls(
@@ -105,9 +105,9 @@ def calls(
         null_calls.append(process.clocked("exchange")[1])
         process.ask(f"make {content}")
         answer, seconds = process.clocked("go")
-        inside.append(float(answer["seconds"]))
+        inside.append(seconds_of(answer))
         outside.append(seconds)
-        others += float(answer["others"])
+        others += seconds_of(answer, "others")
         if candidate and (wrong := trouble(content)) is not None:
             return wrong
     shapes = ", ".join("×".join(map(str, i.shape)) for i in module.inputs if i.kind == "tensor")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -31,6 +32,18 @@ class TimedEnded(CudaPerfError):
     def __init__(self, message: str, *, timed_out: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
+
+
+def seconds_of(answer: Mapping[str, Any], name: str = "seconds") -> float:
+    """A time that a process says; differences of its clocks may lie a little below zero.
+
+    Raises:
+        TimedEnded: There is none, or it is no finite number.
+    """
+    value = answer.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TimedEnded("an answer cannot be read")
+    return float(value)
 
 
 class TimedModule:
