@@ -3,7 +3,8 @@
 Scores are judged by either measurement within the same tasks, with the measures and intervals of `rank_measures`. The
 times of one measurement are a score of the other's like any other. Its ρ is the reliability of *one* measurement: both
 are noisy, so a score that knew the true times would reach about √ρ (the correction for attenuation, Spearman 1904), and
-no score more.
+no score more. A score of φ cannot tell variants of equal φ apart: `SAME_PHI` is the first measurement's times averaged
+over those of a task, and so about the most that a score of φ can reach by the second.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ REPEAT, OUT_OF_FOLD, LOOKUP, TRAINED = (
     "strategy lookup",
     "trained ranker",
 )
+SAME_PHI = "the first measurement, equal φ averaged"
 _SHARES = ("tau", "rho", "accuracy", "within_strategy", "gain_of_choice", "rerank")
 _CHANCE = {"accuracy": 0.5, "within_strategy": 0.5}
 
@@ -49,8 +51,8 @@ class Group:
 
     Attributes:
         name: Of the tasks.
-        rows: Judged by the first measurement and by the second.
-        change: ρ of each scorer by the second measurement less that by the first.
+        rows: Judged by the first measurement and by the second; `SAME_PHI`, made of the first, by the second alone.
+        change: ρ of each scorer of both by the second measurement less that by the first.
         reach: By scorer and measure, judged by the second: what the scorer has above chance, as a share of what the
             first measurement's times have; ``rho_true`` of √ρ instead. A measure without tasks, or in which the first
             measurement has nothing above chance, is not there.
@@ -131,6 +133,15 @@ def _common(both: Twice, config: EvalConfig, *, kept: bool) -> NDArray[np.bool_]
     return mask
 
 
+def _equal_phi(table: Table) -> Scores:
+    """Gains, averaged over the variants of a task that have the same φ."""
+    found = table.gain.copy()
+    for rows in table.tasks():
+        _, index, count = np.unique(table.phi[rows], axis=0, return_inverse=True, return_counts=True)
+        found[rows] = (np.bincount(index, weights=table.gain[rows]) / count)[index]
+    return found
+
+
 def _group(name: str, both: Twice, scores: dict[str, Scores], mask: NDArray[np.bool_], config: EvalConfig) -> Group:
     judges: dict[str, Table] = {"first": both.first.take(mask), "second": both.second.take(mask)}
     own = {s: values[mask] for s, values in scores.items()}
@@ -139,13 +150,14 @@ def _group(name: str, both: Twice, scores: dict[str, Scores], mask: NDArray[np.b
     change: dict[str, Interval] = {}
     reach: dict[str, dict[str, Interval]] = {}
     top = by_task(judges["second"], repeat["second"], config.measures)
-    for scorer, values in own.items():
-        rows += [Row(scorer, judge, measure(table, values, config.measures)) for judge, table in judges.items()]
-        before, found = (by_task(judges[judge], values, config.measures) for judge in ("first", "second"))
+    for scorer, values in {SAME_PHI: _equal_phi(judges["first"]), **own}.items():
+        seen = ("second",) if scorer == SAME_PHI else ("first", "second")
+        rows += [Row(scorer, judge, measure(judges[judge], values, config.measures)) for judge in seen]
+        found = by_task(judges["second"], values, config.measures)
         intervals, clusters = config.measures.intervals, found.families
-        change[scorer] = paired_difference(
-            found.values["rho"], before.values["rho"], clusters=clusters["rho"], config=intervals
-        )
+        if "first" in seen:
+            before = by_task(judges["first"], values, config.measures).values["rho"]
+            change[scorer] = paired_difference(found.values["rho"], before, clusters=clusters["rho"], config=intervals)
         reach[scorer] = {}
         for column in _SHARES:
             mine = np.array(found.values[column]) - _CHANCE.get(column, 0.0)
@@ -179,5 +191,5 @@ def ceiling_markdown(found: Ceiling) -> str:
         parts.append("|---" * (len(columns) + 2) + "|")
         for scorer, reach in group.reach.items():
             cells = " | ".join(shown(reach.get(n)) for n in columns)
-            parts.append(f"| {scorer} | {cells} | {shown(group.change[scorer])} |")
+            parts.append(f"| {scorer} | {cells} | {shown(group.change.get(scorer))} |")
     return "\n".join(parts) + "\n"

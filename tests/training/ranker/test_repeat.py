@@ -15,7 +15,7 @@ from cudaperf_agent.cli.main import main
 from cudaperf_agent.errors import EXIT_USAGE, ConfigError
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.reward.structural import Layer, Ranker
-from training.ceiling import LOOKUP, OUT_OF_FOLD, REPEAT, TRAINED, ceiling, ceiling_markdown
+from training.ceiling import LOOKUP, OUT_OF_FOLD, REPEAT, SAME_PHI, TRAINED, ceiling, ceiling_markdown
 from training.dataset.again import DIGITS, Twice
 from training.dataset.table import Table, read_rows
 from training.rank_measures import MeasureConfig
@@ -52,10 +52,10 @@ def reading(feature: int, sign: float = 1.0) -> Ranker:
 def test_differences_are_told_overall_and_within_tasks() -> None:
     table = synthetic(families=2, tasks=1, variants=4)
     gain = np.array([0.0, 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0])
-    first = replace(table, gain=gain, error=np.full(8, 0.03), strategy=np.array(["a", "b"] * 4))
+    first = replace(table, gain=gain, error=np.full(8, 0.075), strategy=np.array(["a", "b"] * 4))
     # Task one: 0.5 slower, and its last one 0.2 more; task two: 0.1 faster, and its last one 0.3 slower than that.
     apart = np.array([0.5, 0.5, 0.5, 0.7, -0.1, -0.1, -0.1, 0.2])
-    both = twice(first, replace(first, gain=gain - apart, error=np.full(8, 0.04)))
+    both = twice(first, replace(first, gain=gain - apart, error=np.full(8, 0.1)))
     found = repeatability(both, RepeatConfig(edges=(3e-6,), fewest=4, listed=1))
     assert (found.variants, found.tasks, found.families) == (8, 2, 2)
     assert found.shift[1] == pytest.approx(0.35)  # between 0.2 and 0.5
@@ -63,7 +63,7 @@ def test_differences_are_told_overall_and_within_tasks() -> None:
     # Within tasks: six times 0, then 0.2 and 0.3; the quantile 0.9 of eight is 0.3 of the way from the 7th to the 8th.
     assert found.within.half == pytest.approx(0)
     assert found.within.nine_tenths == pytest.approx(0.23)
-    assert found.within.beyond == pytest.approx(2 / 8)  # two standard errors are 2 · √(0.03² + 0.04²) = 0.1
+    assert found.within.beyond == 1 / 8  # two standard errors are 2 · √(0.075² + 0.1²) = 0.25
     assert [(s.name, s.variants) for s in found.by_time] == [("under 3 µs", 2), ("from 3 µs", 6)]
     assert found.by_time[0].nine_tenths == pytest.approx(0.18)  # the two of 2.5 and 1.25 µs
     assert [s.name for s in found.by_strategy] == ["b"]
@@ -114,6 +114,35 @@ def test_the_ceiling_is_what_one_measurement_says_of_the_other() -> None:
     backwards = ceiling(both, reading(COAL, -1), CONFIG).groups[0].reach[TRAINED]
     assert backwards["rho"].value == pytest.approx(-1 / 0.9)
     assert backwards["accuracy"].value == pytest.approx(-1.25)
+
+
+def test_what_has_equal_features_cannot_be_told_apart() -> None:
+    both = hand_made([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    phi = np.zeros_like(both.first.phi)
+    phi[:, COAL] = np.tile([0, 0, 0, 1, 1, 1], 12)  # two kinds of variants, of 1 and of 4 on average
+    first = replace(both.first, phi=phi)
+    both = replace(both, table=first, first=first, second=replace(both.second, phi=phi))
+    group = ceiling(both, reading(COAL), CONFIG).groups[0]
+    measured = [row.measures for row in group.rows if row.scorer == SAME_PHI]
+    assert len(measured) == 1  # by the second alone
+    assert measured[0] == next(r.measures for r in group.rows if (r.scorer, r.judge) == (TRAINED, "second"))
+    # Nine of fifteen pairs are of two kinds and right, six are half right: 0.8, which is 0.6 of what is above chance.
+    assert group.reach[SAME_PHI]["accuracy"].value == pytest.approx(0.6)
+    assert group.reach[SAME_PHI]["gain_of_choice"].value == pytest.approx((4 - 2.5) / (5 - 2.5))
+    backwards = ceiling(both, reading(COAL, -1), CONFIG).groups[0].reach
+    assert backwards[SAME_PHI]["rho"].value == pytest.approx(-backwards[TRAINED]["rho"].value)
+
+
+def test_a_score_that_knows_the_true_times_reaches_about_the_root_of_what_a_measurement_does() -> None:
+    table, rng = synthetic(families=30, tasks=4, variants=15), np.random.default_rng(3)
+    true = rng.normal(0, 1, len(table))
+    phi = table.phi.copy()
+    phi[:, COAL] = true
+    first = replace(table, phi=phi, gain=true + rng.normal(0, 0.6, len(table)))
+    both = twice(first, replace(first, gain=true + rng.normal(0, 0.6, len(table))))
+    reach = ceiling(both, reading(COAL), CONFIG).groups[0].reach[TRAINED]
+    assert reach["rho"].value > 1.1
+    assert reach["rho_true"].value == pytest.approx(1, abs=0.03)
 
 
 def test_what_is_scored_out_of_fold_has_not_seen_the_family() -> None:
