@@ -27,7 +27,7 @@ class RepeatConfig:
     Attributes:
         measures: Which pairs are near ties.
         edges: Seconds of the first measurement that divide variants by size.
-        fewest: Strategies and tasks with fewer variants are not listed by themselves.
+        fewest: Strategies, families and tasks with fewer variants are not listed by themselves.
         listed: How many of those that differ most are listed.
         errors: Standard errors of the samples beyond which a difference within a task is more than they say.
     """
@@ -35,7 +35,7 @@ class RepeatConfig:
     measures: MeasureConfig = field(default_factory=MeasureConfig)
     edges: tuple[float, ...] = (30e-6, 100e-6, 1e-3, 10e-3)
     fewest: int = 10
-    listed: int = 6
+    listed: int = 8
     errors: float = 2.0
 
 
@@ -68,7 +68,8 @@ class Repeat:
         shift: Quantiles 0.05, 0.5 and 0.95 of the differences, log2 of second over first.
         task_shift: The same of the tasks' median differences.
         within: Of all variants.
-        by_time, by_strategy, by_task: In groups; of strategies and tasks, those that differ most.
+        by_time: By the first measurement's time.
+        by_strategy, by_family, by_task: Those that differ most, and of families the others together.
         pairs: Pairs of one task that are no near ties in the first measurement.
         reversed, tied, kept: Shares of them that the second has the other way round and no near tie, as a near tie, and
             the same way round.
@@ -85,6 +86,7 @@ class Repeat:
     within: Spread
     by_time: tuple[Spread, ...]
     by_strategy: tuple[Spread, ...]
+    by_family: tuple[Spread, ...]
     by_task: tuple[Spread, ...]
     pairs: int
     reversed: float
@@ -118,6 +120,8 @@ def repeatability(both: Twice, config: RepeatConfig | None = None) -> Repeat:
         found = [spread(str(name), labels == name) for name in names[counts >= config.fewest]]
         return tuple(sorted(found, key=lambda s: -s.nine_tenths)[: config.listed])
 
+    families = largest(both.first.family)
+    others = ~np.isin(both.first.family, [s.name for s in families])
     limits = (0.0, *config.edges, np.inf)
     slots = [(low, high, (both.seconds >= low) & (both.seconds < high)) for low, high in pairwise(limits)]
     same, tied, other = _pairs(both, config)
@@ -132,6 +136,7 @@ def repeatability(both: Twice, config: RepeatConfig | None = None) -> Repeat:
         within=spread("all", np.ones(len(both.first), dtype=np.bool_)),
         by_time=tuple(spread(_between(low, high), chosen) for low, high, chosen in slots if chosen.any()),
         by_strategy=largest(both.first.strategy),
+        by_family=(*families, spread("the others", others)) if others.any() else families,
         by_task=largest(both.first.task),
         pairs=pairs,
         reversed=other / max(1, pairs),
@@ -197,8 +202,8 @@ def repeat_markdown(found: Repeat) -> str:
         "| differences within tasks, log2 | variants | median | 90 % within | 95 % within | beyond the samples |",
         "|---|---|---|---|---|---|",
     ]
-    titles = (("", (found.within,)), ("", found.by_time), ("strategy ", found.by_strategy), ("task ", found.by_task))
-    for title, group in titles:
+    titles = {"strategy ": found.by_strategy, "family ": found.by_family, "task ": found.by_task}
+    for title, group in (("", (found.within, *found.by_time)), *titles.items()):
         lines += [
             f"| {title}{s.name} | {s.variants} | {s.half:.3f} | {s.nine_tenths:.3f} | {s.most:.3f} | {s.beyond:.2f} |"
             for s in group

@@ -68,6 +68,9 @@ def test_differences_are_told_overall_and_within_tasks() -> None:
     assert found.by_time[0].nine_tenths == pytest.approx(0.18)  # the two of 2.5 and 1.25 µs
     assert [s.name for s in found.by_strategy] == ["b"]
     assert [s.name for s in found.by_task] == ["f01/0"]
+    assert [(s.name, s.variants) for s in found.by_family] == [("f01", 4), ("the others", 4)]
+    assert found.by_family[1].nine_tenths == pytest.approx(0.14)  # 0, 0, 0 and 0.2
+    assert "| family the others | 4 |" in repeat_markdown(found)
     assert "| all | 8 | 0.000 | 0.230 |" in repeat_markdown(found)
 
 
