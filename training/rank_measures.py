@@ -122,8 +122,23 @@ def pair_accuracy(
     return float(((scores[better] > scores[worse]) + 0.5 * (scores[better] == scores[worse])).mean())
 
 
-def measure(table: Table, scores: Scores, config: MeasureConfig, *, kept: bool = False) -> Measures:
-    """All measures of one scorer. Ties for the first place count with their average."""
+@dataclass(frozen=True, slots=True)
+class TaskValues:
+    """The measures of one scorer, task by task; a task without what a measure needs is left out of it.
+
+    Attributes:
+        values: By measure, one per task.
+        families: By measure, of those tasks.
+        tasks: How many there are.
+    """
+
+    values: dict[str, list[float]]
+    families: dict[str, list[str]]
+    tasks: int
+
+
+def by_task(table: Table, scores: Scores, config: MeasureConfig, *, kept: bool = False) -> TaskValues:
+    """All measures of one scorer, by task. Ties for the first place count with their average."""
     rng = np.random.default_rng(config.intervals.seed)
     values: dict[str, list[float]] = {name: [] for name in Measures.__slots__ if name != "tasks"}
     families: dict[str, list[str]] = {name: [] for name in values}
@@ -148,11 +163,18 @@ def measure(table: Table, scores: Scores, config: MeasureConfig, *, kept: bool =
             if value is not None:
                 values[name].append(value)
                 families[name].append(str(table.family[rows[0]]))
+    return TaskValues(values, families, len(tasks))
+
+
+def measure(table: Table, scores: Scores, config: MeasureConfig, *, kept: bool = False) -> Measures:
+    """All measures of one scorer, each with its interval."""
+    found = by_task(table, scores, config, kept=kept)
 
     def interval(name: str) -> Interval | None:
-        return bootstrap(values[name], clusters=families[name], config=config.intervals) if values[name] else None
+        values = found.values[name]
+        return bootstrap(values, clusters=found.families[name], config=config.intervals) if values else None
 
-    return Measures(**{name: interval(name) for name in values}, tasks=len(tasks))
+    return Measures(**{name: interval(name) for name in found.values}, tasks=found.tasks)
 
 
 def _reranked(own: Scores, gain: Scores, config: MeasureConfig, rng: np.random.Generator) -> float:

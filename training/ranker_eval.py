@@ -276,10 +276,11 @@ def shown(interval: Interval | None) -> str:
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-_HEADS = {
+HEADS = {
     "tau": "Kendall τ", "rho": "Spearman ρ", "accuracy": "pair accuracy", "within_strategy": "within one strategy",
     "regret": "top-1 regret (log2)", "gain_of_choice": "over random (log2)", "rerank": "best of 16 over random (log2)",
 }  # fmt: skip
+"""Of the columns of a table, by the names of `Measures`."""
 
 
 def markdown(report: Report, intro: str | None = None) -> str:
@@ -292,7 +293,7 @@ def markdown(report: Report, intro: str | None = None) -> str:
     parts = [intro or usual]
     for title, group in (("All tasks", report.scorers), ("Tasks whose best variant reaches 1.5× naive", report.kept)):
         tasks = next(iter(group.values())).tasks
-        parts += ["", f"**{title}** ({tasks})", "", "| scorer | " + " | ".join(_HEADS[c] for c in columns_) + " |"]
+        parts += ["", f"**{title}** ({tasks})", "", "| scorer | " + " | ".join(HEADS[c] for c in columns_) + " |"]
         parts.append("|---" * (len(columns_) + 1) + "|")
         parts += [
             f"| {name} | " + " | ".join(shown(getattr(m, c)) for c in columns_) + " |" for name, m in group.items()

@@ -178,3 +178,43 @@ def compare(
         put(comparison_markdown(result))
         put(structures_markdown(sets))
     return 0
+
+
+@app.command()
+def repeat(
+    again: Annotated[
+        list[Path] | None,
+        typer.Option(help="A second measurement: Parquet, slices or folders of them; by default the checkout's."),
+    ] = None,
+    data: Data = None,
+    ranker: Annotated[Path | None, typer.Option(help="Folder of a ranker; by default the one of the package.")] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Groups of families held out in turn.")] = 8,
+    keep: Annotated[Path | None, typer.Option(help="Also write the second measurement in short, as Parquet.")] = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Say how repeatable the times are, and what share of that the ranker reaches; prints Markdown."""
+    from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
+    from training.ceiling import ceiling, ceiling_markdown
+    from training.dataset.again import AGAIN, measured_twice, read_again
+    from training.dataset.export import DATA
+    from training.dataset.table import read_rows, write_rows
+    from training.ranker_eval import EvalConfig
+    from training.repeat import repeat_markdown, repeatability
+
+    if keep is not None:
+        check_out_file(keep, "--keep")
+    chosen = load_ranker(ranker) if ranker is not None else shipped_ranker()
+    second = read_again(again or [AGAIN])
+    both = measured_twice(read_rows(data or DATA / "variants.parquet"), second)
+    if keep is not None:
+        with writing_file(keep, "--keep"):
+            write_rows(second, keep)
+        say(f"wrote {keep}")
+    times = repeatability(both)
+    found = ceiling(both, chosen, EvalConfig(folds=folds), say=say)
+    if as_json:
+        put_json({"times": times.to_dict(), **found.to_dict()})
+    else:
+        put(repeat_markdown(times))
+        put(ceiling_markdown(found))
+    return 0

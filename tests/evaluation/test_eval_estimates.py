@@ -17,7 +17,7 @@ from training.evaluation.collect import outcome, speed_of_light
 from training.evaluation.compare import compare
 from training.evaluation.estimates import EstimateConfig, estimate
 from training.evaluation.facts import Evaluation, Outcome
-from training.evaluation.intervals import BootstrapConfig, bootstrap, share, share_difference
+from training.evaluation.intervals import BootstrapConfig, bootstrap, ratio, share, share_difference
 
 QUICK = EstimateConfig(ks=(1, 2, 5), bootstrap=BootstrapConfig(resamples=500))
 
@@ -260,3 +260,27 @@ def test_all_or_none_still_has_an_interval() -> None:
 def test_too_few_units_that_differ_give_no_interval_of_speeds() -> None:
     assert np.isinf(bootstrap([0.0] * 18 + [3.0]).low)
     assert np.isfinite(bootstrap([0.0] * 14 + [3.0, 2.0, 1.0, 0.5, 2.5]).low)
+
+
+def test_a_ratio_is_of_means_and_its_interval_covers_what_it_says() -> None:
+    halves = ratio([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
+    assert (halves.value, halves.low, halves.high) == (0.5, 0.5, 0.5)
+    values = [0.0, 1.0, 2.0, 4.0, 5.0, 9.0]
+    assert ratio(values, [1.0] * 6) == bootstrap(values)
+    assert ratio([1.0, 3.0, 5.0], [1.0, 1.0, 4.0], clusters=["a", "a", "b"]).value == 1.5
+    assert ratio([1.0, 3.0, 5.0], [1.0, 1.0, 4.0], clusters=["a", "a", "b"]).units == 2
+    rng = np.random.default_rng(11)
+    hits = 0
+    for run in range(500):
+        below = rng.uniform(0.5, 1, 40)
+        found = ratio(
+            (0.6 * below + rng.normal(0, 0.2, 40)).tolist(),
+            below.tolist(),
+            config=BootstrapConfig(resamples=400, seed=run),
+        )
+        hits += found.low <= 0.6 <= found.high
+    assert 0.92 <= hits / 500 <= 0.98
+    with pytest.raises(ValueError, match="same tasks"):
+        ratio([1.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="above 0"):
+        ratio([1.0, 2.0], [1.0, -1.0])

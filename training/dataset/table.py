@@ -72,9 +72,14 @@ def median_error(samples: Sequence[float]) -> float:
     return 1.253 * deviation / float(np.sqrt(max(1, logs.size)))
 
 
+def timed(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that a table has: correct, with a time, of a task with a naive time."""
+    return [r for r in rows if r["status"] == "correct" and r["samples"] and r["gain"] is not None]
+
+
 def from_rows(rows: Iterable[dict[str, Any]]) -> Table:
     """From rows as `export.merged` makes them; those without a time or of a task without a naive time are left out."""
-    kept = [r for r in rows if r["status"] == "correct" and r["samples"] and r["gain"] is not None]
+    kept = timed(rows)
     if not kept:
         raise ConfigError(
             "the data set has no timed variants", hint="run `cudaperf dataset measure` on a GPU, then export"

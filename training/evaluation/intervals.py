@@ -69,7 +69,32 @@ def bootstrap(
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
         raise ValueError("an interval needs at least one value")
-    sums, counts = _by_cluster(data, clusters)
+    return _studentised(*_by_cluster(data, clusters), config)
+
+
+def ratio(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    clusters: Sequence[Any] | None = None,
+    config: BootstrapConfig | None = None,
+) -> Interval:
+    """Interval of mean(first) / mean(second), both measured on the same tasks in the same order: as `bootstrap`'s.
+
+    Raises:
+        ValueError: The two have different lengths or no values, or the second's mean is not above 0.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"paired values need the same tasks: {len(first)} against {len(second)}")
+    if not len(second) or sum(second) <= 0:
+        raise ValueError("a ratio needs values whose mean is above 0 below the line")
+    sums, _ = _by_cluster(np.asarray(first, dtype=np.float64), clusters)
+    below, _ = _by_cluster(np.asarray(second, dtype=np.float64), clusters)
+    return _studentised(sums, below, config or BootstrapConfig())
+
+
+def _studentised(sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], config: BootstrapConfig) -> Interval:
+    """Bootstrap-t of Σ sums / Σ counts over units."""
     value = float(sums.sum() / counts.sum())
     units = len(sums)
     error = _standard_error(sums[None, :], counts[None, :])[0]
@@ -77,7 +102,9 @@ def bootstrap(
         return Interval(value, -np.inf, np.inf, units)
     if error == 0:
         return Interval(value, value, value, units)
-    if units - np.unique(sums / counts, return_counts=True)[1].max() < min(config.fewest_different, units - 1):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        different = units - np.unique(sums / counts, return_counts=True)[1].max()
+    if different < min(config.fewest_different, units - 1):
         return Interval(value, -np.inf, np.inf, units)
     rng = np.random.default_rng(config.seed)
     index = rng.integers(0, units, size=(config.resamples, units))
