@@ -3,24 +3,28 @@
 Of the answers that a policy gave to one task, a chooser takes the one that its score puts first, without a verdict;
 what it got is compared with what a random choice gets on average. Answers without code are chosen by nobody. Three
 things are asked of a choice: whether it is correct; the log2 of its speed over plain CUDA, 0 where it is wrong or
-slower (a user keeps what there was); and, among correct answers alone, how much faster it is than their average.
+slower (a user keeps what there was); and, among correct answers alone, how much faster it is than their average. A
+fourth looks at all answers, and so sees more of few tasks: how often a right one is ahead of a wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cudaperf_agent.cuda.verdict import Status
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.extract import extract
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.reward.presets import ROBUST
 from cudaperf_agent.reward.structural import Ranker
+from graph.sources import source_key
 from training.dataset.sampled import Candidate
 from training.evaluation.intervals import (
     BootstrapConfig,
@@ -43,6 +47,10 @@ class RerankConfig:
     Attributes:
         of: Answers of a task that are chosen among: the first so many of a phase.
         fewest: Tasks with fewer answers with code are left out.
+        phases: Patterns (``both/step-*``) of the phases that count; all where empty.
+        together: Choose among the answers of all those phases, not of the one that has most.
+        compiled: Leave out what did not compile, which needs no score to be told from the rest.
+        distinct: Of answers that differ in layout and comments only one counts, one with a time if there is one.
         shuffles: Permutations of the scores within each task.
         seed: Of them.
         intervals: The bootstrap.
@@ -50,6 +58,10 @@ class RerankConfig:
 
     of: int = 16
     fewest: int = 4
+    phases: tuple[str, ...] = ()
+    together: bool = False
+    compiled: bool = False
+    distinct: bool = False
     shuffles: int = 1000
     seed: int = 0
     intervals: BootstrapConfig = field(default_factory=lambda: BootstrapConfig(resamples=4000))
@@ -65,6 +77,8 @@ class Group:
         value: log2 of its speed over plain CUDA, at least 0, and 0 where it is wrong; NaN where correct and not timed.
         speed: log2 of its speed, NaN where it is wrong or not timed.
         scores: By chooser, shape (answers,) each.
+        kind: Equal for answers of equal features, shape (answers,); where left out, all differ. Answers repeat each
+            other, and what is the same twice is no second witness: shuffles give all of a kind one score.
     """
 
     task: str
@@ -73,6 +87,7 @@ class Group:
     value: Scores
     speed: Scores
     scores: dict[str, Scores]
+    kind: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +98,13 @@ class Chosen:
         correct: Share of correct choices.
         value: Mean of `Group.value` of the choices.
         speed: Mean of log2 speed of the choice among correct, timed answers, less their average.
+        order: Share of pairs of a right and a wrong answer in which the right one is ahead; of ties half.
     """
 
     correct: Interval | None
     value: Interval | None
     speed: Interval | None
+    order: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +114,16 @@ class Reranking:
     Attributes:
         choosers: By name; `RANDOM` is the average of each task, the best possible choice is there, too.
         differences: The score less each other chooser, paired by task.
-        beaten: By measure, the share of shuffles of the scores that do at least as well: a one-sided p-value.
+        beaten: By measure, the share of shuffles of the scores that do at least as well: a one-sided p-value. What is
+            shuffled are the scores of the kinds of answers within each task.
+        telling: By measure, the tasks in which it depends on the choice.
         tasks, families, answers, timed: How many.
     """
 
     choosers: dict[str, Chosen]
     differences: dict[str, Chosen]
     beaten: dict[str, float | None]
+    telling: dict[str, int]
     tasks: int
     families: int
     answers: int
@@ -126,23 +146,42 @@ def groups(
         candidates: First turns count, and of those the ones with code.
         ranker: The score.
         naive: Seconds of plain CUDA by task, where an answer does not say.
-        config: How many.
+        config: How many, and of which phases.
+
+    Raises:
+        ConfigError: No first turn is of a phase that counts.
     """
     config = config or RerankConfig()
+    firsts = [c for c in candidates if c.turn == 0]
+    wanted = [c for c in firsts if not config.phases or any(fnmatchcase(c.phase, p) for p in config.phases)]
+    if config.phases and not wanted:
+        there = ", ".join(sorted({c.phase or "one without a name" for c in firsts})) or "none"
+        raise ConfigError(f"no first answer is of {' or '.join(config.phases)}", hint=f"phases: {there}")
     by_phase: dict[str, dict[str, list[Candidate]]] = {}
-    for candidate in candidates:
-        if candidate.turn == 0:
-            by_phase.setdefault(candidate.task, {}).setdefault(candidate.phase, []).append(candidate)
+    for candidate in wanted:
+        by_phase.setdefault(candidate.task, {}).setdefault(candidate.phase, []).append(candidate)
     found = []
     for task, phases in sorted(by_phase.items()):
-        answers = max(phases.values(), key=len)[: config.of]
-        answers = [a for a in answers if a.source is not None]
+        chosen = list(phases.values()) if config.together else [max(phases.values(), key=len)]
+        answers = [a for phase in chosen for a in phase[: config.of] if a.source is not None]
+        if config.compiled:
+            answers = [a for a in answers if a.status not in _NOT_COMPILED]
+        answers = _distinct(answers) if config.distinct else answers
         if len(answers) < config.fewest:
             continue
         plain = [a.naive for a in answers if a.naive is not None]
         base = median(plain) if plain else (naive or {}).get(task)
         found.append(_group(task, answers, ranker, base))
     return found
+
+
+def _distinct(answers: Sequence[Candidate]) -> list[Candidate]:
+    found: dict[str, Candidate] = {}
+    for answer in answers:
+        key = source_key(answer.source or "")
+        if key not in found or (answer.times() and not found[key].times()):
+            found[key] = answer
+    return list(found.values())
 
 
 def _group(task: str, answers: Sequence[Candidate], ranker: Ranker, base: float | None) -> Group:
@@ -160,7 +199,8 @@ def _group(task: str, answers: Sequence[Candidate], ranker: Ranker, base: float 
         "fewest kernels": -phi[:, ORDER.index("kernels")],
     }
     value = np.where(correct, np.maximum(speed, 0.0), 0.0)
-    return Group(task, task.rpartition("/")[0] or task, correct, value, speed, scores)
+    kind = np.unique(phi, axis=0, return_inverse=True)[1].reshape(-1)
+    return Group(task, answers[0].unit, correct, value, speed, scores, kind)
 
 
 def _pick(scores: Scores, values: Scores) -> float:
@@ -168,9 +208,16 @@ def _pick(scores: Scores, values: Scores) -> float:
     return float(values[scores == scores.max()].mean())
 
 
+def _order(scores: Scores, correct: Scores) -> float:
+    """The share of pairs of a right and a wrong one with the right one ahead; of ties half."""
+    right, wrong = scores[correct > 0][:, None], scores[correct == 0][None, :]
+    return float(((right > wrong) + 0.5 * (right == wrong)).mean())
+
+
 class _Told(NamedTuple):
     """What one task tells of one measure: the answers that count, and the values of all."""
 
+    measure: str
     group: Group
     counts: NDArray[np.bool_]
     values: Scores
@@ -180,17 +227,22 @@ def _told(measure: str, group: Group) -> _Told | None:
     """`None` where the task cannot tell."""
     every = np.ones(group.correct.size, dtype=np.bool_)
     if measure == "correct":
-        return _Told(group, every, group.correct.astype(np.float64))
-    if measure == "value":
-        return _Told(group, every, group.value) if np.isfinite(group.value).all() else None
+        return _Told(measure, group, every, group.correct.astype(np.float64))
+    if measure == "order":
+        mixed = group.correct.any() and not group.correct.all()
+        return _Told(measure, group, every, group.correct.astype(np.float64)) if mixed else None
+    if measure == "value":  # nan where a correct one was not timed
+        return _Told(measure, group, every, group.value) if np.isfinite(group.value).all() else None
     counts = np.isfinite(group.speed)
     if np.count_nonzero(counts) < 2:
         return None
-    return _Told(group, counts, group.speed - group.speed[counts].mean())
+    return _Told(measure, group, counts, group.speed - group.speed[counts].mean())
 
 
-_MEASURES = ("correct", "value", "speed")
-_SHARES = frozenset({"correct"})
+_MEASURES = ("correct", "value", "speed", "order")
+_SHARES = frozenset({"correct", "order"})
+_DIGITS = 9
+_NOT_COMPILED = frozenset({Status.NO_CODE, Status.COMPILE_ERROR, Status.UNSUPPORTED, "declined"})
 
 
 def study(found: Sequence[Group], config: RerankConfig | None = None) -> Reranking:
@@ -210,8 +262,12 @@ def study(found: Sequence[Group], config: RerankConfig | None = None) -> Reranki
     columns: dict[str, dict[str, Interval | None]] = {n: {} for n in names}
     apart: dict[str, dict[str, Interval | None]] = {n: {} for n in names if n != OWN}
     beaten: dict[str, float | None] = {}
+    telling: dict[str, int] = {}
     for measure in _MEASURES:
-        told = [t for t in (_told(measure, group) for group in found) if t is not None]
+        # Without any time the tasks with no correct answer would be left, and tell of a speed of 0.
+        asked = found if measure not in ("value", "speed") or any(np.isfinite(g.speed).any() for g in found) else ()
+        told = [t for t in (_told(measure, group) for group in asked) if t is not None]
+        telling[measure] = sum(bool(np.ptp(t.values[t.counts]) > 0) for t in told)
         picks = {n: [_choice(n, t) for t in told] for n in names}
         families = [t.group.family for t in told]
         mean = share if measure in _SHARES else bootstrap
@@ -219,15 +275,13 @@ def study(found: Sequence[Group], config: RerankConfig | None = None) -> Reranki
             one = mean(picks[name], clusters=families, config=config.intervals) if told else None
             columns[name][measure] = one
             if name != OWN:
-                # What chance gets is no 0 or 1, so neither is the difference.
-                apart_of = share_difference if measure in _SHARES and name != RANDOM else paired_difference
-                pair = apart_of(picks[OWN], picks[name], clusters=families, config=config.intervals) if told else None
-                apart[name][measure] = pair
+                apart[name][measure] = _apart(measure, name, picks, families, config.intervals) if told else None
         beaten[measure] = _beaten(told, float(np.mean(picks[OWN])), config.shuffles, rng) if told else None
     return Reranking(
         {n: Chosen(**c) for n, c in columns.items()},
         {n: Chosen(**c) for n, c in apart.items()},
         beaten,
+        telling,
         len(found),
         len({g.family for g in found}),
         sum(g.correct.size for g in found),
@@ -235,30 +289,58 @@ def study(found: Sequence[Group], config: RerankConfig | None = None) -> Reranki
     )
 
 
+def _apart(
+    measure: str, name: str, picks: Mapping[str, list[float]], families: list[str], config: BootstrapConfig
+) -> Interval:
+    """The score less another chooser."""
+    if name == RANDOM and measure == "order":  # which is one half everywhere
+        own = share(picks[OWN], clusters=families, config=config)
+        return replace(own, value=own.value - 0.5, low=own.low - 0.5, high=own.high - 0.5)
+    # What chance gets is no 0 or 1, so neither is the difference.
+    difference = share_difference if measure in _SHARES and name != RANDOM else paired_difference
+    return difference(picks[OWN], picks[name], clusters=families, config=config)
+
+
 def _choice(name: str, told: _Told) -> float:
     kept = told.values[told.counts]
     if name == RANDOM:
-        return float(kept.mean())
+        return 0.5 if told.measure == "order" else round(float(kept.mean()), _DIGITS)
     if name == BEST:
-        return float(kept.max())
-    return _pick(told.group.scores[name][told.counts], kept)
+        return round(float(kept.max()), _DIGITS)
+    return _worth(told, told.group.scores[name][told.counts])
+
+
+def _worth(told: _Told, scores: Scores) -> float:
+    """Of scores of the answers that count."""
+    # Rounding errors of what is the same would be told from each other by the intervals.
+    return round((_order if told.measure == "order" else _pick)(scores, told.values[told.counts]), _DIGITS)
 
 
 def _beaten(told: Sequence[_Told], own: float, shuffles: int, rng: np.random.Generator) -> float:
     """The share of shuffles that do as well, one added to both, so that it is never 0."""
+    kinds = [_kinds(t) for t in told]
     better = 1
     for _ in range(shuffles):
-        total = sum(_pick(rng.permutation(t.group.scores[OWN][t.counts]), t.values[t.counts]) for t in told)
-        better += total / len(told) >= own - 1e-12
+        drawn = (rng.permutation(scores)[kind] for scores, kind in kinds)
+        total = sum(_worth(t, scores) for t, scores in zip(told, drawn, strict=True))
+        better += total / len(told) >= own - 1e-9
     return better / (shuffles + 1)
+
+
+def _kinds(told: _Told) -> tuple[Scores, NDArray[np.intp]]:
+    """The score of each kind of answer that counts, and the kind of each."""
+    group = told.group
+    every = np.arange(group.correct.size) if group.kind is None else group.kind
+    _, first, kind = np.unique(every[told.counts], return_index=True, return_inverse=True)
+    return group.scores[OWN][told.counts][first], kind
 
 
 def reranking_markdown(result: Reranking) -> str:
     """The study as Markdown."""
-    head = "correct | log2 speed, at least 0 | log2 speed over the mean of the correct |"
+    head = "correct | log2 speed, at least 0 | log2 speed over the mean of the correct | right ahead of wrong |"
 
     def rows(group: Mapping[str, Chosen]) -> list[str]:
-        return [f"| {n} | {shown(c.correct)} | {shown(c.value)} | {shown(c.speed)} |" for n, c in group.items()]
+        return [f"| {n} | {' | '.join(shown(getattr(c, m)) for m in _MEASURES)} |" for n, c in group.items()]
 
     shares = [f"{p:.3f}" if (p := result.beaten[measure]) is not None else "–" for measure in _MEASURES]
     parts = [
@@ -266,12 +348,13 @@ def reranking_markdown(result: Reranking) -> str:
         "them correct and timed; intervals are 95 %, resampling families.",
         "",
         f"| chooser | {head}",
-        "|---|---|---|---|",
+        "|---|---|---|---|---|",
         *rows(result.choosers),
         "",
         f"| the score less … | {head}",
-        "|---|---|---|---|",
+        "|---|---|---|---|---|",
         *rows(result.differences),
         f"| shuffled scores do as well (share) | {' | '.join(shares)} |",
+        f"| tasks where it depends on the choice | {' | '.join(str(result.telling[m]) for m in _MEASURES)} |",
     ]
     return "\n".join(parts) + "\n"
