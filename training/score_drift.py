@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cudaperf_agent.errors import ConfigError
+from training.answer_groups import OWN, Group
 from training.evaluation.intervals import BootstrapConfig, Interval, bootstrap, paired_difference, share
 from training.ranker_eval import shown
-from training.rerank import OWN, Group
 
 _SHARE = "correct"
 
@@ -72,7 +72,7 @@ def score_drift(first: Sequence[Group], second: Sequence[Group], intervals: Boot
     """Compare two policies on the tasks that both have answers to.
 
     Args:
-        first, second: Their answers, as `training.rerank.groups` makes them.
+        first, second: Their answers, as `training.answer_groups.groups` makes them.
         intervals: The bootstrap, which resamples families.
 
     Raises:

@@ -150,9 +150,10 @@ def rerank(
 ) -> int:
     """Ask whether the score chooses better among a policy's answers than chance, length or a shuffled score."""
     from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
+    from training.answer_groups import RerankConfig, groups
     from training.dataset.export import DATA
     from training.dataset.sampled import naive_seconds, read_candidates
-    from training.rerank import RerankConfig, groups, reranking_markdown, study
+    from training.rerank import reranking_markdown, study
     from training.score_drift import drift_markdown, score_drift
 
     if against and not phase:

@@ -14,8 +14,9 @@ from cudaperf_agent.cli.main import main
 from cudaperf_agent.errors import EXIT_USAGE, ConfigError
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.reward.structural import Layer, Ranker
+from training.answer_groups import OWN, Group, RerankConfig, groups
 from training.dataset.sampled import Candidate
-from training.rerank import BEST, OWN, RANDOM, Group, RerankConfig, groups, reranking_markdown, study
+from training.rerank import BEST, RANDOM, reranking_markdown, study
 from training.score_drift import drift_markdown, score_drift
 
 CONFIG = RerankConfig(shuffles=200)
