@@ -135,7 +135,7 @@ def _group(task: str, answers: Sequence[Candidate], ranker: Ranker, base: float 
     own = ranker.scores(phi)
     scores = {
         OWN: own,
-        "R_str of `robust`": np.clip(own, -ROBUST.structural_clip, ROBUST.structural_clip),
+        "score, clipped": np.clip(own, -ROBUST.structural_clip, ROBUST.structural_clip),
         "shortest source": -np.array([len(a.source or "") for a in answers], dtype=np.float64),
         "fewest kernels": -phi[:, ORDER.index("kernels")],
     }

@@ -136,16 +136,16 @@ def test_right_ahead_of_wrong_is_asked_of_all_answers() -> None:
     group = Group("f/0", "f", correct, np.full(4, np.nan), np.full(4, np.nan), {OWN: np.array([3.0, 1.0, 1.0, 0.0])})
     sure = Group("g/0", "g", correct, np.full(4, np.nan), np.full(4, np.nan), {OWN: np.array([3.0, 2.0, 1.0, 0.0])})
     useless = Group("h/0", "h", ~correct | correct, np.zeros(4), np.full(4, np.nan), {OWN: np.arange(4.0)})
-    result = study([group, sure, useless], CONFIG)
+    result = study([group, *(replace(sure, task=f"g/{n}", family=f"g{n}") for n in range(4)), useless], CONFIG)
     own, apart = result.choosers[OWN].order, result.differences[RANDOM].order
     chance = result.choosers[RANDOM].order
     assert own is not None
     assert apart is not None
     assert chance is not None
-    assert own.value == pytest.approx((3.5 / 4 + 1) / 2)  # a tie counts half; what has no wrong answer says nothing
-    assert apart.value == pytest.approx(own.value - 0.5)
+    assert own.value == pytest.approx((3.5 / 4 + 4) / 5)  # a tie counts half; what has no wrong answer says nothing
+    assert (apart.value, apart.low, apart.high) == pytest.approx((own.value - 0.5, own.low - 0.5, own.high - 0.5))
     assert chance.value == 0.5
-    assert (result.telling["order"], result.telling["correct"], result.telling["value"]) == (2, 2, 0)
+    assert (result.telling["order"], result.telling["correct"], result.telling["value"]) == (5, 5, 0)
 
 
 def test_repeated_answers_are_no_further_witnesses() -> None:
