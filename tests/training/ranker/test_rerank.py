@@ -15,7 +15,7 @@ from cudaperf_agent.errors import EXIT_USAGE, ConfigError
 from cudaperf_agent.features.model import ORDER
 from cudaperf_agent.reward.structural import Layer, Ranker
 from training.answer_groups import OWN, Group, RerankConfig, groups
-from training.dataset.sampled import Candidate
+from training.dataset.sampled import Candidate, read_candidates
 from training.rerank import BEST, RANDOM, reranking_markdown, study
 from training.score_drift import drift_markdown, score_drift
 
@@ -241,3 +241,12 @@ def test_the_command_compares_two_phases(tmp_path: Path, capsys: pytest.CaptureF
     assert (found["score"]["difference"]["value"], found["correct"]["difference"]["value"]) == (0, 1)
     assert main(["ranker", "rerank", str(path), "--against", "y"]) == EXIT_USAGE
     assert "name that one with --phase" in capsys.readouterr().err
+
+
+def test_the_kept_answers_of_policies_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = Path(__file__).parents[3] / "benchmarks" / "policy_kernels"
+    runs = [c for c in read_candidates(kept / "runs.jsonl.gz") if c.turn == 0]
+    assert [sum(c.phase == f"{name}/step-7" for c in runs) for name in ("both", "verifiable")] == [128, 128]
+    assert main(["ranker", "rerank", str(kept / "evaluations.jsonl.gz"), "--phase", "warm"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("190 answers with code to 38 tasks of 38 families, 82 of them correct and timed")
