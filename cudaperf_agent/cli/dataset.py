@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cudaperf_agent.cli.destination import check_out_file, check_out_folder, writing_file, writing_folder
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say, table
 from cudaperf_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from training.dataset.sampled_runs import Answers
 
 app = typer.Typer(help="The measured data behind the ranker.", no_args_is_help=True)
 
@@ -128,27 +131,49 @@ def merge(
 
 @app.command()
 def sampled(
-    candidates: Annotated[list[Path], typer.Option(help="A policy's kernels with verdicts, JSON lines.")],
-    measured: MeasuredPaths,
-    out: Annotated[Path, typer.Option(help="File to write: their verdicts and times, as JSON lines.")],
+    out: Annotated[Path, typer.Option(help="File to write: verdicts and times, as JSON lines; `.gz` compresses it.")],
+    candidates: Annotated[
+        list[Path] | None, typer.Option(help="A policy's kernels with verdicts, JSON lines; with --measured.")
+    ] = None,
+    measured: Annotated[
+        list[Path] | None, typer.Option(help="Measured slices of --candidates: files, or folders of them.")
+    ] = None,
+    evaluation: Annotated[
+        list[str] | None, typer.Option(help="Answers of this evaluation, with its times; may be repeated.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Answers of a runs.parquet (`dataset export --runs`); may be repeated.")
+    ] = None,
+    every_turn: Annotated[
+        bool, typer.Option("--every-turn", help="Later turns of evaluations and runs, too; by default the first.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> int:
     """Join a policy's kernels with their times, for `ranker eval --sampled` and `ranker rerank`."""
-    import json
-
     from training.dataset.export import measured_rows
-    from training.dataset.sampled import timed_candidates
+    from training.dataset.sampled import timed_candidates, write_candidates
+    from training.dataset.sampled_runs import exported_answers
 
-    _there(None, measured)
+    if not (candidates or evaluation or runs):
+        raise UsageError("there is nothing to take kernels from", hint="--candidates, --evaluation or --runs")
+    if bool(candidates) != bool(measured):
+        raise UsageError("--candidates and --measured go together", hint="name the kernels and their measured slices")
+    _there(None, measured or [])
     check_out_file(out)
-    lines = timed_candidates(candidates, measured_rows(measured))
+    lines = timed_candidates(candidates or (), measured_rows(measured or ()))
+    read = [_of_evaluation(name, every_turn) for name in evaluation or ()]
+    read += [exported_answers(path, every_turn=every_turn) for path in runs or ()]
+    lines += [c.model_dump(mode="json", exclude_defaults=True) for found in read for c in found.candidates]
     with writing_file(out):
-        out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_candidates(lines, out)
     timed = sum(line.get("seconds") is not None for line in lines)
+    left_out = sum(found.left_out for found in read)
     if as_json:
-        put_json({"candidates": len(lines), "timed": timed, "path": str(out)})
+        put_json({"candidates": len(lines), "timed": timed, "left_out": left_out, "path": str(out)})
     else:
         put(f"{out}: {len(lines)} candidates, {timed} with a time")
+        if left_out:
+            put(f"left out: {left_out} tasks with first answers that have no verdict yet")
     return 0
 
 
@@ -226,6 +251,20 @@ def _there(built: Path | None, measured: list[Path]) -> None:
     for path in measured if measured != _MEASURED else []:
         if not path.exists():
             raise UsageError("there are no measured slices", where=str(path), hint="check what --measured names")
+
+
+def _of_evaluation(name: str, every_turn: bool) -> Answers:
+    from cudaperf_agent.cli.eval_time import plan_of
+    from cudaperf_agent.cli.parts import open_store
+    from cudaperf_agent.settings import load_settings
+    from training.dataset.sampled_runs import evaluation_answers
+    from training.evaluation.kernel_times import KernelTimes
+    from training.evaluation.plan import Plans
+
+    plans = Plans()
+    plan = plan_of(name, plans)
+    with open_store(load_settings().settings) as store:
+        return evaluation_answers(store, plan, KernelTimes.load(plans.folder), every_turn=every_turn)
 
 
 def _export_runs(out: Path, origin: str | None) -> int:

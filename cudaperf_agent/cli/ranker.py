@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -129,19 +130,48 @@ def rerank(
     candidates: Annotated[Path, typer.Argument(help="Answers of a policy: what `dataset sampled` writes.")],
     data: Data = None,
     ranker: Annotated[Path | None, typer.Option(help="Folder of a ranker; by default the one of the package.")] = None,
-    of: Annotated[int, typer.Option(min=2, help="Answers of a task that are chosen among.")] = 16,
+    of: Annotated[int, typer.Option(min=2, help="Answers of a task that are chosen among, of each phase.")] = 16,
+    fewest: Annotated[int, typer.Option(min=2, help="Leave out tasks with fewer answers that have code.")] = 4,
+    phase: Annotated[
+        list[str] | None, typer.Option(help="Only answers of this phase, e.g. `both/step-*`; may be repeated.")
+    ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="Choose among all phases' answers, not those of the largest phase.")
+    ] = False,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Leave out answers that did not compile.")] = False,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare instead with the answers of this phase to the same tasks; may be repeated."),
+    ] = None,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="Count answers that differ in layout and comments only once.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> int:
     """Ask whether the score chooses better among a policy's answers than chance, length or a shuffled score."""
     from cudaperf_agent.reward.structural import load_ranker, shipped_ranker
+    from training.answer_groups import RerankConfig, groups
     from training.dataset.export import DATA
     from training.dataset.sampled import naive_seconds, read_candidates
-    from training.rerank import RerankConfig, groups, reranking_markdown, study
+    from training.rerank import reranking_markdown, study
+    from training.score_drift import drift_markdown, score_drift
 
-    config = RerankConfig(of=of)
+    if against and not phase:
+        raise UsageError("--against compares with the answers of another phase", hint="name that one with --phase")
+    config = RerankConfig(of, fewest, tuple(phase or ()), together, compiled, distinct)
     chosen = load_ranker(ranker) if ranker is not None else shipped_ranker()
     naive = naive_seconds(data or DATA / "variants.parquet")
-    result = study(groups(read_candidates(candidates), chosen, naive, config), config)
+    answers = read_candidates(candidates)
+    found = groups(answers, chosen, naive, config)
+    if against:
+        there = groups(answers, chosen, naive, replace(config, phases=tuple(against)))
+        drift = score_drift(found, there, config.intervals)
+        if as_json:
+            put_json(drift.to_dict())
+        else:
+            put(drift_markdown(drift, " ".join(phase or ()), " ".join(against)))
+        return 0
+    result = study(found, config)
     if as_json:
         put_json(result.to_dict())
     else:

@@ -82,7 +82,7 @@ def _rows(run: RunSummary, attempts: Sequence[StoredAttempt]) -> Iterator[dict[s
             "source": attempt.source,
             "source_key": attempt.source_key,
             "finish_reason": attempt.finish_reason,
-            "status": _status(attempt),
+            "status": turn_status(attempt),
             "pass_rate": attempt.verdict.pass_rate if attempt.verdict else None,
             "feedback": attempt.feedback,
             "prompt_token_ids": tokens.prompt,
@@ -92,7 +92,7 @@ def _rows(run: RunSummary, attempts: Sequence[StoredAttempt]) -> Iterator[dict[s
         }
 
 
-def _status(attempt: StoredAttempt) -> str:
+def turn_status(attempt: StoredAttempt) -> str:
     """As stored; ``unfinished`` where the turn stopped before a case was run, whatever older versions made of that."""
     untested = attempt.verdict is not None and attempt.verdict.untested
     if attempt.status and not (untested and attempt.status == Status.CORRECT):

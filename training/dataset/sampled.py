@@ -3,7 +3,8 @@
 One JSON object a line: ``task`` (``family/member`` of our families, or any other name), ``source`` (the ``.cu``, null
 where the answer had none), ``status`` (a verdict's) and ``seconds`` (median device time, null if not timed), or
 ``samples`` (s) in its place; ``naive`` (s) of the task's plain CUDA in the same measurement, if known. Verdicts as
-`training.sft.evaluate` stores them become such lines by `timed_candidates`, once `measure` has timed them.
+`training.sft.evaluate` stores them become such lines by `timed_candidates`, once `measure` has timed them; evaluations
+and exported runs by `training.dataset.sampled_runs`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Candidate(BaseModel):
         seconds, samples: Median and samples of its device time; s.
         naive: Seconds of the task's plain CUDA in the same measurement.
         phase, trajectory, turn: Where it comes from.
+        family: Of the task; where left out, the task's name up to its last slash.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -51,6 +53,12 @@ class Candidate(BaseModel):
     phase: str = ""
     trajectory: int = 0
     turn: int = 0
+    family: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The family, which intervals resample."""
+        return self.family or self.task.rpartition("/")[0] or self.task
 
     @property
     def digest(self) -> str:
@@ -127,6 +135,13 @@ def timed_candidates(paths: Iterable[Path], measured: Sequence[Mapping[str, Any]
     return found
 
 
+def write_candidates(lines: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write them as JSON lines, compressed where the name ends in ``.gz``."""
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+
+
 def read_candidates(path: Path) -> list[Candidate]:
     """Candidates of a file of JSON lines, which may be compressed (``.gz``).
 
@@ -162,7 +177,7 @@ def _row(row: Candidate, base: float) -> dict[str, Any]:
     times = row.times()
     return {
         "task": row.task,
-        "family": row.task.rpartition("/")[0] or row.task,
+        "family": row.unit,
         "variant": row.digest,
         "strategy": ORIGIN,
         "parameters": json.dumps({}),
