@@ -77,9 +77,7 @@ def write_report(path: Path, text: str, marks: Sequence[str], option: str = "--o
         UsageError: It cannot be written, or is somebody's other file.
     """
     with writing_file(path, option):
-        if (
-            path.is_file()
-        ):  # nothing else is read: there is no end to /dev/zero, and a pipe's other side may wait for us
+        if path.is_file():  # a pipe would be waited for, and a device may have no end
             with path.open(encoding="utf-8", errors="replace") as there:
                 head = there.read(2000)
             if head and not any(mark in head for mark in marks):
