@@ -1,4 +1,4 @@
-"""Names that functions of C may have and functions of CUDA may not, since its headers or its runtime have them already.
+"""Names that C may give to its own, and CUDA may not, since its headers or its runtime have them already.
 
 nvcc includes the C library's headers and its own before the first line of a file. A function of the same name is then
 an error, or another function; a helper is renamed for it, the entry, whose name callers know, is refused.
@@ -45,6 +45,10 @@ _SUSPICIOUS = frozenset(
     ptrace recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask shm_open shmat shmget vfork
     """.split()
 )
+
+_VECTORS = "char uchar short ushort int uint long ulong longlong ulonglong float double"
+CUDA_TYPES = frozenset([*(f"{kind}{n}" for kind in _VECTORS.split() for n in range(1, 5)), "dim3"])
+"""Types that CUDA's headers define, ``float2`` for instance, aligned otherwise than a struct of as many floats in C."""
 
 
 @functools.cache

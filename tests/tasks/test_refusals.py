@@ -52,6 +52,12 @@ def refused(source: str, **more: object) -> InputRefused:
         ("static int *t;\nvoid f(int *x) { *x = t[0]; }", "f.c:2", "file scope"),
         ('static const char *const t[] = {"a"};\nvoid f(int *x) { *x = t[0][0]; }', "f.c:2", "`t` holds pointers"),
         ("void new(int *x) { *x = 1; }", "f.c:1", "keyword of C++"),
+        ("\ntypedef struct { float x, y; } float2;\nvoid f(float2 *x) { x->x = 1; }", "f.c:2", "type `float2`"),
+        (
+            "struct int3 { int x, y, z; };\ntypedef struct { struct int3 a; } S;\nvoid f(S *x) { x->a.x = 1; }",
+            "f.c:1",
+            "type `int3`",
+        ),
         ("\nvoid norm(int *x) { *x = 1; }", "f.c:2", "`norm`"),
         ("void time(int *x) { *x = 1; }", "f.c:1", "`time`"),
         ("void write(int *x) { *x = 1; }", "f.c:1", "would call this function instead"),
