@@ -19,6 +19,7 @@ app = typer.Typer(help="The measured data behind the ranker.", no_args_is_help=T
 BuiltFile = Annotated[Path, typer.Option("--built", help="Tasks and variants with their features, as JSON lines.")]
 MeasuredPaths = Annotated[list[Path], typer.Option("--measured", help="Measured slices: files, or folders of them.")]
 _BUILT = Path("dataset") / "built.jsonl"
+_BUILT_BEGINS = b'{"task":'
 _MEASURED = [Path("dataset") / "measured"]
 
 
@@ -47,6 +48,8 @@ def build(
             put(table([(name, why) for name, why in wrong.items()]) or f"all {len(programs)} tasks are fine")
         return 1 if wrong else 0
     check_out_file(built, "--built")
+    if built.is_file():
+        _check_built(built)
     made = build_all(built, most=variants, names=task or (), say=say)
     counts = {}
     if verify > 0:
@@ -203,7 +206,7 @@ def export(
         bool, typer.Option("--runs", help="Export the stored trajectories instead, as runs.parquet in the folder.")
     ] = False,
     origin: Annotated[
-        str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `evaluate`, ...")
+        str | None, typer.Option(help="With --runs: only those of one origin: `grpo`, `translate`, `eval`, ...")
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Lose rows that are in the folder's files and not in this export.")
@@ -211,7 +214,7 @@ def export(
 ) -> int:
     """Join what was built with what was measured, as Parquet, hand-written kernels apart; or write out stored runs."""
     if runs:
-        return _export_runs(out or Path("dataset"), origin)
+        return _export_runs(out or Path("dataset"), origin, replace=replace)
     from training.dataset.build import read_lines
     from training.dataset.export import (
         DATA,
@@ -248,6 +251,8 @@ def _there(built: Path | None, measured: list[Path]) -> None:
     """
     if built is not None and not built.is_file():
         raise UsageError("there is no built data set", where=str(built), hint="make it: cudaperf dataset build")
+    if built is not None:
+        _check_built(built)
     for path in measured if measured != _MEASURED else []:
         if not path.exists():
             raise UsageError("there are no measured slices", where=str(path), hint="check what --measured names")
@@ -267,7 +272,17 @@ def _of_evaluation(name: str, every_turn: bool) -> Answers:
         return evaluation_answers(store, plan, KernelTimes.load(plans.folder), every_turn=every_turn)
 
 
-def _export_runs(out: Path, origin: str | None) -> int:
+def _check_built(path: Path) -> None:
+    """Refuse any other file: of one that was being written the last line is cut off where it is no whole one."""
+    with path.open("rb") as file:
+        begins = file.read(len(_BUILT_BEGINS))
+    if not _BUILT_BEGINS.startswith(begins):
+        raise UsageError(
+            "this is no built data set", where=str(path), hint="name a file that `cudaperf dataset build` wrote"
+        )
+
+
+def _export_runs(out: Path, origin: str | None, *, replace: bool) -> int:
     from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from training.dataset.export_runs import write_runs
@@ -275,9 +290,28 @@ def _export_runs(out: Path, origin: str | None) -> int:
     path = out / "runs.parquet"
     check_out_folder(out, names=[path.name])
     with open_store(load_settings().settings) as store, writing_folder(out):
+        found = {run.id for run in store.list_runs(None, origin=origin)}
+        if path.exists() and not replace:
+            _check_runs_kept(path, found)
         made = write_runs(store, path, origin=origin)
     put(f"{path}: {made.runs} runs, {made.turns} turns ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+def _check_runs_kept(path: Path, found: set[str]) -> None:
+    from training.dataset.table import read_rows
+
+    try:
+        lost = sorted({str(row["run"]) for row in read_rows(path)} - found)
+    except (ValueError, KeyError) as error:
+        hint = "move it away, or write over it with --replace"
+        raise UsageError(f"this is no export of runs: {error}", where=str(path), hint=hint) from None
+    if lost:
+        raise UsageError(
+            f"{len(lost)} of the runs that are there, such as {lost[0]}, would be lost",
+            where=str(path),
+            hint="name another folder with --out, or lose them with --replace",
+        )
 
 
 @app.command()

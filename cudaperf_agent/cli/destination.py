@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,6 +62,31 @@ def writing_file(path: Path, option: str = "--out") -> Iterator[None]:
     with _told(path, f"name another file with {option}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
+
+
+def write_report(path: Path, text: str, marks: Sequence[str], option: str = "--out") -> None:
+    """Write a report, over no file but an earlier report or an empty one; a device or a pipe takes it as it is.
+
+    Args:
+        path: The file; its folder is made.
+        text: The report.
+        marks: One of these is near the beginning of every report of the kind.
+        option: The option that names the file, for the hint.
+
+    Raises:
+        UsageError: It cannot be written, or is somebody's other file.
+    """
+    with writing_file(path, option):
+        if path.is_file():  # a pipe would be waited for, and a device may have no end
+            with path.open(encoding="utf-8", errors="replace") as there:
+                head = there.read(2000)
+            if head and not any(mark in head for mark in marks):
+                raise UsageError(
+                    "this file is no report and would be overwritten",
+                    where=str(path),
+                    hint=f"name another file with {option}",
+                )
+        path.write_text(text, encoding="utf-8", errors="replace")
 
 
 def _check_file(path: Path, hint: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cudaperf_agent.cli.destination import check_out_file, writing_file
+from cudaperf_agent.cli.destination import check_out_file, write_report
 from cudaperf_agent.cli.eval_time import USUAL, Fineness, can_go_on, plan_of, time_
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, say
 from cudaperf_agent.cli.translate import PolicyOption
@@ -188,6 +188,10 @@ def compare(
     return 0
 
 
+_OURS = ("cudaperf eval report", "paired by task, with 95 % intervals")
+"""What the first lines of reports and of comparisons say, in every form."""
+
+
 def _check_files(html: Path | None, markdown: Path | None) -> None:
     for path, option in ((html, "--html"), (markdown, "--markdown")):
         if path is not None:
@@ -207,9 +211,7 @@ def _tell(told: Document, html: Path | None, markdown: Path | None, *, on_termin
 
     for path, form, option in ((html, html_document, "--html"), (markdown, markdown_document, "--markdown")):
         if path is not None:
-            text = form(told)
-            with writing_file(path, option):
-                path.write_text(text, encoding="utf-8")
+            write_report(path, form(told), _OURS, option)
             say(f"wrote {path}")
     if on_terminal and html is None and markdown is None:
         put(text_document(told).rstrip())

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cudaperf_agent.errors import CudaPerfError
+from cudaperf_agent.errors import CudaPerfError, UsageError
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout, on failure too.")]
 
@@ -80,6 +80,13 @@ def _write(stream: Any, text: str) -> None:
     except BrokenPipeError:
         # The reader went away: the work goes on, and the interpreter must not try to flush once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is sys.stdout:
+            why = (error.strerror or str(error)).lower()
+            raise UsageError(
+                f"the results cannot be written to stdout: {why}", hint="send them to another place"
+            ) from None
 
 
 def _finite(value: Any) -> Any:

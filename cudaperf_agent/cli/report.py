@@ -68,7 +68,7 @@ def check_folder(task: Task, folder: Path) -> None:
 
 
 def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
-    """Write the linkable files and the report.
+    """Write the linkable files and the report; the ``NAME_host.c`` of an earlier translation goes where none is needed.
 
     Returns:
         The files written: ``cu``, ``host_c`` where it is needed, and ``report``.
@@ -86,6 +86,8 @@ def write_files(translation: Translation, folder: Path) -> dict[str, Path]:
             if translation.files.host_c is not None:
                 names.host_c.write_text(translation.files.host_c, encoding="utf-8")
                 written["host_c"] = names.host_c
+            elif names.host_c.exists() and _recorded(names.report).get(names.host_c.name) == _digest(names.host_c):
+                names.host_c.unlink()
         report = build_report(translation, written)
         names.report.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
     return {**written, "report": names.report}

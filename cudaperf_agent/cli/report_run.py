@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from cudaperf_agent.cli.destination import check_out_file, writing_file
+from cudaperf_agent.cli.destination import check_out_file, write_report
 from cudaperf_agent.cli.output import put, say
-from cudaperf_agent.errors import UsageError
 
 
 class Form(StrEnum):
@@ -55,16 +54,6 @@ def report(
     if out is None:
         put(text.rstrip("\n"))
         return 0
-    _write(out, text, mark)
+    write_report(out, text, (mark,))
     say(f"wrote {out}")
     return 0
-
-
-def _write(path: Path, text: str, mark: str) -> None:
-    """Write the report, over nothing but an earlier report."""
-    with writing_file(path):
-        if path.exists() and mark not in path.read_text(encoding="utf-8", errors="replace")[:1000]:
-            raise UsageError(
-                "this file is no report and would be overwritten", where=str(path), hint="name another file with --out"
-            )
-        path.write_text(text, encoding="utf-8", errors="replace")

@@ -24,6 +24,7 @@ _TOKEN = re.compile(
       ) (?P<suffix> {_SPLICE}* {_NAME} )?
     | (?: \. {_SPLICE}* )? \d (?: {_SPLICE}* (?: [eEpP] {_SPLICE}* [+-] | [\w.$] | ' {_SPLICE}* (?=\w) ) )*
     | {_NAME}
+    | {_SPLICE}+
     """,
     re.S | re.X,
 )
@@ -43,13 +44,24 @@ def detect_form(task: Task, source: str) -> Form | None:
 
 
 def without_noise(source: str) -> str:
-    """The source with comments and literals (raw ones too) blanked, line numbers and offsets kept."""
+    """The source with comments and literals (raw ones too) blanked, line numbers and offsets kept.
+
+    A name or number that is spliced over lines stands whole on its first one, as the compiler reads it.
+    """
     return _TOKEN.sub(_blanked, source)
 
 
 def _blanked(token: re.Match[str]) -> str:
     noise = token["comment"] or token["literal"]
-    return token.group() if noise is None else re.sub(r"[^\n]", " ", noise) + (token["suffix"] or "")
+    if noise is not None:
+        return re.sub(r"[^\n]", " ", noise) + _joined(token["suffix"] or "")
+    return _joined(token.group())
+
+
+def _joined(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return re.sub(_SPLICE, "", text) + "".join(re.sub(r"[^\n]", " ", splice) for splice in re.findall(_SPLICE, text))
 
 
 def defines(code: str, name: str) -> bool:

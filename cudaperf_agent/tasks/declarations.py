@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.c_types import object_type
 from cudaperf_agent.tasks.clang_c import Unit, in_system_header
+from cudaperf_agent.tasks.cuda_names import CUDA_TYPES
 from cudaperf_agent.tasks.model import CType, Parameter, Table, TypeKind
 from cudaperf_agent.tasks.refuse import changed_variables
 from cudaperf_agent.tasks.syntax import CFile, Function
@@ -67,6 +69,9 @@ def type_declarations(
 
     Scalars are spelt canonically elsewhere, so only structs pull text in: the declarations that define them and,
     transitively, what those name. The text is the file's own (or its headers'), in its order.
+
+    Raises:
+        InputRefused: One of them has the name of a type of CUDA's.
     """
     types = [*(p.type for p in parameters), *(t.type for t in tables), *extra_types]
     needed = {word for t in types if t.kind is TypeKind.STRUCT for word in _WORD.findall(t.spelling)}
@@ -82,6 +87,13 @@ def type_declarations(
                 chosen.add(index)
                 needed |= set(_WORD.findall(block.text))
                 grew = True
+    for block in (blocks[i] for i in sorted(chosen)):
+        for name in sorted(block.names & CUDA_TYPES):
+            raise InputRefused(
+                f"CUDA has a type `{name}` of its own",
+                where=f"{block.file}:{block.line}",
+                hint=f"Rename it, e.g. {name}_.",
+            )
     texts = [blocks[i].text for i in sorted(chosen)]
     declared = {name for i in chosen for name in blocks[i].names}
     headers = [f"#include <{h}>" for h, words in _HEADERS.items() if words & (needed - declared)]
@@ -93,6 +105,7 @@ class _Block:
     """A declaration or macro definition: where it stands, its text, and the names it declares."""
 
     file: str
+    line: int
     start: int
     end: int
     text: str
@@ -108,13 +121,13 @@ def _blocks(unit: Unit) -> list[_Block]:
         if file is None or in_system_header(cursor) or kind not in (*_TYPES, "MACRO_DEFINITION"):
             continue
         start, end = cursor.extent.start.offset, cursor.extent.end.offset
-        text = _text(unit, cursor)
+        text, line = _text(unit, cursor), cursor.extent.start.line
         if kind == "MACRO_DEFINITION":
-            found.append(_Block(file.name, start, end, f"#define {text}", frozenset({cursor.spelling})))
+            found.append(_Block(file.name, line, start, end, f"#define {text}", frozenset({cursor.spelling})))
             continue
         # `typedef struct {…} T;` shows the struct first, then a typedef that contains it: keep the larger.
         found = [b for b in found if not (b.file == file.name and start <= b.start and b.end <= end)]
-        found.append(_Block(file.name, start, end, f"{text};", frozenset(_declared_names(cursor))))
+        found.append(_Block(file.name, line, start, end, f"{text};", frozenset(_declared_names(cursor))))
     files = list(dict.fromkeys(b.file for b in found))
     return sorted(found, key=lambda b: (b.file == unit.path, files.index(b.file), b.start))
 

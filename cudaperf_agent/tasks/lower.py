@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from cudaperf_agent.tasks import ir
 from cudaperf_agent.tasks.clang_c import binary_operator, parse_c, unary_operator
+from cudaperf_agent.tasks.cuda_names import is_taken
 from cudaperf_agent.tasks.lower_bits import as_type, union_variable
 from cudaperf_agent.tasks.lower_conditions import Conditions, always, continues
 from cudaperf_agent.tasks.lower_loops import counted
@@ -42,30 +44,38 @@ def lower_source(
     if entry not in definitions:
         return Unlowered(f"there is no definition of '{entry}'", 1)
     file_names = {c.spelling for c in unit.top_level() if c.kind.name in ("FUNCTION_DECL", "VAR_DECL")}
+    renamed: dict[str, str] = {}
+    for name in sorted(definitions):
+        if name != entry and is_taken(name):
+            renamed[name] = free = next(f for n in count(1) if (f := name + "_" * n) not in file_names)
+            file_names.add(free)
     done: dict[str, Function] = {}
     try:
-        main = _lower_with_callees(definitions[entry], file_names, done, ())
+        main = _lower_with_callees(definitions[entry], Scope(taken=file_names, helper_names=renamed), done, ())
     except CannotLower as stop:
         return Unlowered(stop.reason, stop.line)
     return Module(main, tuple(f for name, f in done.items() if name != entry))
 
 
-def _lower_with_callees(
-    definition: Any, file_names: set[str], done: dict[str, Function], stack: tuple[str, ...]
-) -> Function:
+def _lower_with_callees(definition: Any, file: Scope, done: dict[str, Function], stack: tuple[str, ...]) -> Function:
     name = definition.spelling
     if name in stack:
         raise CannotLower(f"'{name}' is recursive", line_of(definition))
-    scope = Scope(taken=set(file_names))
+    scope = Scope(taken=set(file.taken), helper_names=file.helper_names)
     function = _Function(scope).lower(definition)
     require_signs(function)
     tables = dict(scope.tables)
     for callee, cursor in scope.called.items():
         if callee not in done:
-            _lower_with_callees(cursor, file_names, done, (*stack, name))
+            _lower_with_callees(cursor, file, done, (*stack, name))
         tables.update({t.name: t for t in done[callee].tables})
     done[name] = Function(
-        function.name, function.params, function.returns, function.body, tuple(tables.values()), function.line
+        scope.helper_names.get(name, name),
+        function.params,
+        function.returns,
+        function.body,
+        tuple(tables.values()),
+        function.line,
     )
     return done[name]
 

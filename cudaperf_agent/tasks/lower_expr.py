@@ -231,6 +231,7 @@ class Expressions(Initialisers):
         name, definition = function.spelling, function.get_definition()
         if definition is not None:
             self.scope.called[name] = definition
+            name = self.scope.helper_names.get(name, name)
         elif name.removeprefix("__builtin_") in KNOWN_FUNCTIONS:
             name = name.removeprefix("__builtin_")
         else:

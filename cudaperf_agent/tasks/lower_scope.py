@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,7 @@ class Scope:
         kinds: Type of the elements of each pointer and array by unique name.
         tables: File-scope variables touched so far.
         called: Definitions of helpers called so far, by name.
+        helper_names: What helpers are called that are not called as in the C.
         before, after: Statements that the side effects of the expression being lowered become; `None` where C
             evaluates an expression conditionally or repeatedly, so that nothing may be taken out of it.
     """
@@ -41,6 +43,7 @@ class Scope:
     kinds: dict[str, CType] = field(default_factory=dict)
     tables: dict[str, FileTable] = field(default_factory=dict)
     called: dict[str, Any] = field(default_factory=dict)
+    helper_names: Mapping[str, str] = field(default_factory=dict)
     before: list[ir.Stmt] | None = None
     after: list[ir.Stmt] | None = None
 

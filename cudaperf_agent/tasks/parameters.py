@@ -13,6 +13,7 @@ from cudaperf_agent.tasks import expr
 from cudaperf_agent.tasks.c_types import CPP_KEYWORDS, is_pointer, object_type, pointer_shape
 from cudaperf_agent.tasks.clang_c import Unit
 from cudaperf_agent.tasks.clauses import Clause
+from cudaperf_agent.tasks.cuda_names import why_not_entry
 from cudaperf_agent.tasks.macros import Macros
 from cudaperf_agent.tasks.model import CType, Extent, Origin, Parameter, Role, TypeKind, ValueRange
 from cudaperf_agent.tasks.syntax import Expr, Function, Variable
@@ -37,7 +38,8 @@ def read_prototype(function: Function, unit: Unit) -> Prototype:
     """The parameters as their types state them: roles are provisional (``const`` reads, else reads and writes).
 
     Raises:
-        InputRefused: A parameter whose type cannot be passed to the GPU, without a name, or named by a C++ keyword.
+        InputRefused: A parameter whose type cannot be passed to the GPU, without a name, or named by a C++ keyword; a
+            function whose name C++ or CUDA has already.
     """
     if function.variadic:
         raise InputRefused(
@@ -51,6 +53,9 @@ def read_prototype(function: Function, unit: Unit) -> Prototype:
             where=unit.at(function.first_line),
             hint=f"Rename it, e.g. {function.name}_.",
         )
+    taken = why_not_entry(function.name)
+    if taken is not None:
+        raise InputRefused(taken, where=unit.at(function.first_line), hint=f"Rename it, e.g. {function.name}_.")
     prototype = Prototype({})
     for variable in function.parameters:
         parameter = _parameter(function, variable, unit, prototype.at_least_one)

@@ -155,6 +155,19 @@ def test_main_returns_rather_than_exits() -> None:
     assert main(["--version"]) == 0
 
 
+def test_a_full_stdout_is_told_and_a_full_stderr_stops_nothing() -> None:
+    command = [sys.executable, "-m", "cudaperf_agent.cli.main", "config", "show"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+        quiet = subprocess.run([*command, "--nosuch"], cwd=ROOT, stderr=full, timeout=60, check=False)
+    assert done.returncode == 2
+    told = "error: the results cannot be written to stdout: no space left on device\n  send them to another place\n"
+    assert done.stderr == told
+    assert quiet.returncode == 2
+
+
 def test_a_reader_that_goes_away_is_no_fault() -> None:
     command = [sys.executable, "-m", "cudaperf_agent.cli.main", "config", "show"]
     reading, writing = os.pipe()

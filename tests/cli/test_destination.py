@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_process import ROOT, Cli
 
-from cudaperf_agent.cli.destination import check_out_file, check_out_folder, writing_file
+from cudaperf_agent.cli.destination import check_out_file, check_out_folder, write_report, writing_file
 from cudaperf_agent.errors import UsageError
 from tests.unprivileged import unprivileged
 
@@ -108,3 +108,26 @@ def test_what_is_refused_while_writing_is_told_alike(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
     assert (caught.value.where, caught.value.hint) == (str(path), "name another file with --svg")
     assert path.parent.is_dir()
+
+
+def test_a_report_is_written_over_nothing_but_a_report(tmp_path: Path) -> None:
+    theirs, empty, new = tmp_path / "theirs.c", tmp_path / "empty", tmp_path / "a folder" / "new.md"
+    theirs.write_text("int f(void);")
+    empty.write_text("")
+    with pytest.raises(UsageError, match="no report and would be overwritten"):
+        write_report(theirs, "made by us", ["by us"], "--html")
+    assert theirs.read_text() == "int f(void);"
+    for place in (empty, new, new):
+        write_report(place, "made by us", ["by them", "by us"])
+        assert place.read_text() == "made by us"
+
+
+@pytest.mark.timeout(20)
+def test_a_report_goes_to_a_device_or_a_pipe_without_reading_it(tmp_path: Path) -> None:
+    write_report(Path("/dev/null"), "text", ["mark"])
+    write_report(Path("/dev/zero"), "text", ["mark"])
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_report(tmp_path / "pipe", "text", ["mark"])
+    assert os.read(reading, 10) == b"text"
+    os.close(reading)

@@ -270,6 +270,22 @@ def test_a_file_of_the_user_s_is_not_overwritten(cli: Cli, saxpy: Path, tmp_path
     assert cli("translate", saxpy, "--policy", policy, "--out", tmp_path).code == 2
 
 
+def test_a_host_part_that_is_needed_no_more_goes_with_the_translation_it_was_of(
+    cli: Cli, saxpy: Path, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "saxpy.c", tmp_path / "out"
+    words = ("translate", file, "--entry", "saxpy", "--policy", script(tmp_path, answer("correct")), "--out", out)
+    for others in ("int helper(int a) { return a; }\n", "", "int helper(int a) { return a; }\n"):
+        file.write_text(others + saxpy.read_text())
+        done = cli(*words)
+        assert done.code == 0, done.err
+        assert (out / "saxpy_host.c").exists() == bool(others)
+    (out / "saxpy_host.c").write_text("// mine\n")
+    file.write_text(saxpy.read_text())
+    assert cli(*words).code == 2
+    assert (out / "saxpy_host.c").read_text() == "// mine\n"
+
+
 def test_runs_and_show_tell_what_happened(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     policy = script(tmp_path, answer("compile_error"), answer("correct", number=1))
     assert cli("runs").code == 0

@@ -103,6 +103,15 @@ void f(int n, int *a) { a[0] = h(n); }"""
     assert lowered(source) == ["a[0] = h(n, t);"]
 
 
+def test_helpers_do_not_have_the_names_of_cudas_functions() -> None:
+    helpers = "static int max(int a, int b) { return a > b ? a : b; }\nstatic int min_(int a) { return a; }\n"
+    source = f"{helpers}static int min(int a, int b) {{ return min_(-max(-a, -b)); }}\n"
+    module = lower_source(f"{source}void f(int max_, int *a) {{ a[0] = min(a[1], max_) + max(1, 2); }}", "f")
+    assert isinstance(module, Module), module
+    assert [h.name for h in module.helpers] == ["min_", "max_", "min__"]
+    assert [p.name for p in module.entry.params] == ["max__2", "a"]
+
+
 @pytest.mark.parametrize(
     ("body", "line", "word"),
     [

@@ -94,6 +94,25 @@ def test_no_literal_hides_a_name_from_the_screen(before: str, after: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "dl\\\nsym(0)",
+        "\\\ndlsym(0)",
+        "dlsym\\\n\\ \t\r\n(0)",
+        "d\\\nls\\\nym/**/\\\n(0)",
+        'u\\\n8R\\\n"(""\\\n)" + dlsym(0)',
+    ],
+)
+def test_a_spliced_call_is_a_call(call: str) -> None:
+    finding = screen(f"int n;\n{call};\nint after = dlopen(0);\n")
+    assert finding is not None
+    assert "`dlsym`" in finding.message
+    after = screen(f"int n;\n{call.replace('dlsym', 'sum').replace('d', 'x')};\ndlopen(0);\n")
+    assert after is not None
+    assert after.line == call.count("\n") + 3
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'R"(fork( " fork( " /* )"',

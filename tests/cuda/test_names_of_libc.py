@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cudaperf_agent.codegen.dropin import make_dropin
+from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.cuda.compile import compile_cuda
 from cudaperf_agent.cuda.link import linked_c
 from cudaperf_agent.cuda.toolchain import find_nvcc
@@ -30,6 +31,20 @@ void advance(int n, float *x)
 {
     for (int i = 0; i < n; i++)
         x[i] = factor[i % 4] * x[i] + 1;
+}
+"""
+# What nvcc's headers define, what would be taken for a cheat, and what has another meaning than CUDA's.
+HELPERS = """
+static float min(float a, float b) { return a < b ? a : b; }
+static float fmaxf(float a, float b) { return a < b ? a : b; }
+static int isnan(float a) { return a != a; }
+static float signal(float t) { return t * t; }
+static int random(void) { return 3; }
+
+void least(int n, const float *x, float *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = fmaxf(y[i], isnan(x[i]) ? 0 : min(signal(x[i]), random() * x[i]));
 }
 """
 ALONE = """
@@ -70,6 +85,14 @@ extern "C" void advance(int n, float *x)
 async def test_the_c_and_the_candidate_are_called_by_their_own_names(source: str, candidate: str) -> None:
     verifier = Verifier(gpu=None)
     verdict = await verifier.test(await prepare(load_task(source=source, entry="advance")), candidate)
+    assert verdict.correct, verdict.message
+    await verifier.aclose()
+
+
+async def test_generated_kernels_call_helpers_of_any_name() -> None:
+    task = await prepare(load_task(source=HELPERS, entry="least"))
+    verifier = Verifier(gpu=None)
+    verdict = await verifier.test(task, generate(task).variants[0].source)
     assert verdict.correct, verdict.message
     await verifier.aclose()
 

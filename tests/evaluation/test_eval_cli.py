@@ -92,6 +92,13 @@ def test_a_written_evaluation_is_reported_as_the_stored_one(cli: Run, suite: Pat
     assert cli("report", file)[1] == cli("report", "e")[1]
     assert cli("compare", file, "e", "--markdown", tmp_path / "c.md")[0] == 0
     assert (tmp_path / "c.md").read_text().startswith("# e against e")
+    for form in ("--html", "--markdown"):
+        made = tmp_path / form
+        for words in (("report", "e"), ("compare", "e", "e"), ("report", file)):
+            assert cli(*words, form, made)[0] == 0  # over the one before
+        code, _, err = cli("report", file, form, file)
+        assert (code, file.read_text()) == (2, stored)
+        assert "this file is no report" in err
 
 
 def test_variants_take_one_trajectory_and_say_why(cli: Run, suite: Path) -> None:

@@ -1,0 +1,71 @@
+"""Names that C may give to its own, and CUDA may not, since its headers or its runtime have them already.
+
+nvcc includes the C library's headers and its own before the first line of a file. A function of the same name is then
+an error, or another function; a helper is renamed for it, the entry, whose name callers know, is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from cudaperf_agent.tasks.clang_c import parse_c
+
+_INCLUDED = """#define _GNU_SOURCE
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+"""
+# In C++ these are overloaded, so that a function with other parameters is another one.
+_OVERLOADED = frozenset(
+    """
+    basename index isinf isnan memchr memrchr rawmemchr rindex strcasestr strchr strchrnul strpbrk strrchr strstr
+    """.split()
+)
+_CUDA = """
+clock64 cospi cospif cyl_bessel_i0 cyl_bessel_i0f cyl_bessel_i1 cyl_bessel_i1f dim3 erfcinv erfcinvf erfcx erfcxf erfinv
+erfinvf fdivide fdividef llmax llmin max min norm norm3d norm3df norm4d norm4df normcdf normcdff normcdfinv normcdfinvf
+normf rcbrt rcbrtf rhypot rhypotf rnorm rnorm3d rnorm3df rnorm4d rnorm4df rnormf rsqrt rsqrtf sincospi sincospif sinpi
+sinpif uint3 ullmax ullmin umax umin
+"""
+# Of what libcudart_static.a takes from the C library, and no header above declares.
+_RUNTIME = frozenset(
+    """
+    bind chmod close closedir connect dlclose dlopen dlsym fcntl getcwd getpid gettimeofday kill listen lseek madvise
+    mkdir mkfifo mmap mprotect munmap open opendir pipe poll read readdir rmdir socket syscall sysconf uname unlink
+    usleep write
+    """.split()
+)
+# What a candidate that calls it is a cheat for, and nothing above has.
+_SUSPICIOUS = frozenset(
+    """
+    clone dladdr execl execle execlp execv execve execvp fork getaddrinfo longjmp memfd_create openat pthread_create
+    ptrace recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask shm_open shmat shmget vfork
+    """.split()
+)
+
+_VECTORS = "char uchar short ushort int uint long ulong longlong ulonglong float double"
+CUDA_TYPES = frozenset([*(f"{kind}{n}" for kind in _VECTORS.split() for n in range(1, 5)), "dim3"])
+"""Types that CUDA's headers define, ``float2`` for instance, aligned otherwise than a struct of as many floats in C."""
+
+
+@functools.cache
+def _declared() -> frozenset[str]:
+    declared = parse_c(_INCLUDED, "headers.c").declared_functions
+    return (frozenset(declared) | frozenset(_CUDA.split())) - _OVERLOADED
+
+
+def why_not_entry(name: str) -> str | None:
+    """Why a function of this name cannot be replaced by one in CUDA; `None` where it can."""
+    if name in _RUNTIME:
+        return f"CUDA's runtime calls the C library's `{name}`, and would call this function instead"
+    if name in _declared():
+        return f"CUDA's headers have a function `{name}` of their own"
+    return None
+
+
+def is_taken(name: str) -> bool:
+    """Whether generated code had better call a helper of this name something else."""
+    return name in _RUNTIME or name in _SUSPICIOUS or name in _OVERLOADED or name in _declared()
