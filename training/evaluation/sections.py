@@ -23,7 +23,7 @@ from training.evaluation.pictures import budget_picture, curve_picture
 
 UNTIMED = "Nothing was timed: candidates ran on the CPU emulator, since there was no GPU. So there are no speeds here."
 NO_CORRECT = "No kernel was correct, so nothing was timed."
-MADE_BY = "Made by `cudaperf eval report`; what the figures mean is in docs/evaluation.md."
+MADE_BY = "Made by cudaperf eval report; what the figures mean is in docs/evaluation.md."
 _MOST_REFUSED = 40
 _KINDS: dict[Kind, str] = {
     "c": "speed@1 against C",
