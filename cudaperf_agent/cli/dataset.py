@@ -286,32 +286,24 @@ def _export_runs(out: Path, origin: str | None, *, replace: bool) -> int:
     from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.settings import load_settings
     from training.dataset.export_runs import write_runs
+    from training.dataset.kept import check_kept
 
     path = out / "runs.parquet"
     check_out_folder(out, names=[path.name])
     with open_store(load_settings().settings) as store, writing_folder(out):
         found = {run.id for run in store.list_runs(None, origin=origin)}
-        if path.exists() and not replace:
-            _check_runs_kept(path, found)
+        if not replace:
+            check_kept(
+                path,
+                lambda row: row["run"] in found,
+                lambda lost: (
+                    f"{len({row['run'] for row in lost})} of the runs that are there, such as {lost[0]['run']},"
+                ),
+                what="export of runs",
+            )
         made = write_runs(store, path, origin=origin)
     put(f"{path}: {made.runs} runs, {made.turns} turns ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
-
-
-def _check_runs_kept(path: Path, found: set[str]) -> None:
-    from training.dataset.table import read_rows
-
-    try:
-        lost = sorted({str(row["run"]) for row in read_rows(path)} - found)
-    except (ValueError, KeyError) as error:
-        hint = "move it away, or write over it with --replace"
-        raise UsageError(f"this is no export of runs: {error}", where=str(path), hint=hint) from None
-    if lost:
-        raise UsageError(
-            f"{len(lost)} of the runs that are there, such as {lost[0]}, would be lost",
-            where=str(path),
-            hint="name another folder with --out, or lose them with --replace",
-        )
 
 
 @app.command()

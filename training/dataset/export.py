@@ -15,6 +15,7 @@ import numpy as np
 from cudaperf_agent.errors import ConfigError
 from cudaperf_agent.features.model import ORDER
 from training.dataset.build import read_lines
+from training.dataset.kept import check_kept
 from training.dataset.table import EXTENDED, median_error, read_rows, write_rows
 from training.dataset.transfer import is_hand_written, transfer_lines
 
@@ -155,21 +156,14 @@ def write_export(export: Export, folder: Path, *, replace: bool = False) -> tupl
 
 
 def _check_kept(rows: list[dict[str, Any]], path: Path) -> None:
-    if not path.exists():
-        return
     now = {_key(row) for row in rows}
-    try:
-        lost = [row for row in read_rows(path) if _key(row) not in now]
-    except (ValueError, KeyError, OSError) as error:
-        hint = "move it away, or write over it with --replace"
-        raise ConfigError(f"this is no export: {error}", where=str(path), hint=hint) from None
-    if lost:
-        raise ConfigError(
-            f"{len(lost)} of the rows that are there, such as one of {lost[0]['task']}, would be lost",
-            where=str(path),
-            hint="name another folder with --out, or lose them with --replace; "
-            "`cudaperf dataset merge` adds to these files and keeps what is there",
-        )
+    check_kept(
+        path,
+        lambda row: _key(row) in now,
+        lambda lost: f"{len(lost)} of the rows that are there, such as one of {lost[0]['task']},",
+        what="export",
+        remedy="`cudaperf dataset merge` adds to these files and keeps what is there",
+    )
 
 
 @dataclass(frozen=True, slots=True)
