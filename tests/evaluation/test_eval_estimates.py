@@ -262,6 +262,23 @@ def test_too_few_units_that_differ_give_no_interval_of_speeds() -> None:
     assert np.isfinite(bootstrap([0.0] * 14 + [3.0, 2.0, 1.0, 0.5, 2.5]).low)
 
 
+def test_nearly_equal_units_do_not_carry_an_end_away() -> None:
+    """A fifth of the units far from the rest: as wide as it has to be, and coverage stays what it was."""
+    rng = np.random.default_rng(12)
+    free = BootstrapConfig(resamples=400, least_error=0.0)
+    hits, widths = 0, []
+    for run in range(400):
+        values = (rng.normal(0, 0.1, 19) + 4.0 * (rng.random(19) < 0.2)).tolist()
+        found = bootstrap(values, config=BootstrapConfig(resamples=400, seed=run))
+        wide = bootstrap(values, config=replace(free, seed=run))
+        assert wide.low <= found.low <= found.value <= found.high <= wide.high
+        hits += found.low <= 0.8 <= found.high
+        widths.append((found.high - found.low, wide.high - wide.low))
+    assert 0.93 <= hits / 400 <= 0.99
+    bounded, before = np.quantile(np.array(widths), 0.95, axis=0)
+    assert bounded < 4 < 2 * bounded < before
+
+
 def test_a_ratio_is_of_means_and_its_interval_covers_what_it_says() -> None:
     halves = ratio([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
     assert (halves.value, halves.low, halves.high) == (0.5, 0.5, 0.5)

@@ -27,6 +27,9 @@ class BootstrapConfig:
         fewest: Fewer units give no interval: its ends are infinite.
         fewest_different: The studentised form gives none either where fewer units than this differ from the most
             common value; where all are equal, it has no width.
+        least_error: The studentised form takes a resample's standard error for at least this share of the sample's. Of
+            units that are nearly equal but for one or two, a resample may hold only equal ones: its error near 0 would
+            give an end as far away as one likes.
     """
 
     resamples: int = 10_000
@@ -34,6 +37,7 @@ class BootstrapConfig:
     seed: int = 0
     fewest: int = 3
     fewest_different: int = 5
+    least_error: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def _studentised(sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64],
     index = rng.integers(0, units, size=(config.resamples, units))
     drawn_sums, drawn_counts = sums[index], counts[index]
     means = drawn_sums.sum(1) / drawn_counts.sum(1)
-    errors = _standard_error(drawn_sums, drawn_counts)
+    errors = np.maximum(_standard_error(drawn_sums, drawn_counts), config.least_error * error)
     usable = errors > 0
     ratios = (means[usable] - value) / errors[usable]
     tail = (1 - config.level) / 2
