@@ -33,6 +33,7 @@ from training.evaluation.document import (  # noqa: E402
 )
 from training.evaluation.estimates import GroupEstimates, estimate  # noqa: E402
 from training.evaluation.facts import Evaluation  # noqa: E402
+from training.sft.adapters import write_facts  # noqa: E402
 
 KEPT = Path(__file__).parent / "grpo"
 PAGE = ROOT / "docs" / "training.md"
@@ -253,6 +254,13 @@ def validation(tried: dict[str, Evaluation]) -> Iterator[str]:
         yield f"| `{name}` | {sum(e.tasks for e in estimates)} | {next(headline(estimates[0]))} | {difference} |"
 
 
+def validation_facts(tried: dict[str, Evaluation], name: str) -> dict[str, Any]:
+    """The same for an adapter's card."""
+    one = next(iter(tried.values()))
+    shares = {n: round(estimate(e, e.groups[0]).pass_at[1].value, 4) for n, e in tried.items()}
+    return {"run": name, "tasks": len(one.tasks), "answers": one.n, "pass@1": shares}
+
+
 def headline(found: GroupEstimates) -> Iterator[str]:
     """pass@1, pass@5, speed@5 against the first baseline, and over how many tasks."""
     for k in (1, 5):
@@ -319,11 +327,15 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--pictures", type=Path, default=PICTURES)
+    parser.add_argument("--card", type=Path, metavar="ADAPTER", help="tell the validation in this adapter's card, too")
     args = parser.parse_args()
     if args.folders:
         keep(args.folders, args.name)
     runs, evaluations = read_runs(KEPT / args.name), read_evaluations(KEPT / args.name)
-    told = section(runs, evaluations, read_evaluations(KEPT / args.name / "validation"), args.name)
+    tried = read_evaluations(KEPT / args.name / "validation")
+    told = section(runs, evaluations, tried, args.name)
+    if args.card is not None:
+        write_facts(args.card, {"validation": validation_facts(tried, args.name)})
     for what, key, title in (
         ("reward", "reward", "mean reward"),
         ("correct", "correct@turn1", "share of trajectories correct at turn 1"),

@@ -86,7 +86,7 @@ def card(facts: dict[str, Any]) -> str:
         "answers by the generator `variants`. Program families named in `training/splits.py` were never seen.",
         "",
     ]
-    lines += _results(facts.get("evaluation"))
+    lines += [*_results(facts.get("evaluation")), *_chosen(facts.get("validation"))]
     lines += [
         "## Limits",
         "It has learned one generator's way of writing CUDA, for C of the kinds that this generator translates. Other",
@@ -121,6 +121,25 @@ def _results(evaluation: dict[str, Any] | None) -> list[str]:
         cells = [_share(row.get(n), _of(row, n)) for n in ("base", "greedy", "first", "five")]
         lines.append(f"| {split.replace('_', ' ')} | {row['tasks']} | {' | '.join(cells)} |")
     return [*lines, ""]
+
+
+def _chosen(validation: dict[str, Any] | None) -> list[str]:
+    """Why this one ships, and not a checkpoint of a GRPO run that began with it."""
+    if not validation:
+        return []
+    tried, run = validation["pass@1"], validation["run"]
+    return [
+        "## Chosen by validation",
+        f"Beside checkpoints of GRPO runs that began with it (`docs/training.md`, `{run}`): `NAME-N` is that of step",
+        f"N, `NAME` the last; `warm` is this one. {validation['tasks']} tasks, {validation['answers']} answers each,",
+        "one turn.",
+        f"Curves: `docs/grpo-{run}-reward.svg`; this one's loss: `docs/sft-loss.svg`.",
+        "",
+        f"| {' | '.join(tried)} |",
+        "|---" * len(tried) + "|",
+        f"| {' | '.join(f'{100 * share:.0f} %' for share in tried.values())} |",
+        "",
+    ]
 
 
 def _of(row: dict[str, int], phase: str) -> int:
