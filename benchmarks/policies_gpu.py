@@ -221,11 +221,10 @@ async def run(args: argparse.Namespace) -> int:
                 began = time.monotonic()
                 await engine.start()
                 say(f"the engine is up after {time.monotonic() - began:.1f} s")
-            beside = [isinstance(engine, VllmPolicy) and folder is not None for _, folder, _ in todo]
-            at_once = (one(*job) for job, joined in zip(todo, beside, strict=True) if joined)
-            whole = all(await asyncio.gather(*at_once))
-            for job, joined in zip(todo, beside, strict=True):
-                if not joined:
+            beside = [job for job in todo if isinstance(engine, VllmPolicy) and job[1] is not None]
+            whole = all(await asyncio.gather(*(one(*job) for job in beside)))
+            for job in todo:
+                if job not in beside:
                     whole &= await one(*job)
             if candidates:
                 chosen = with_chosen(wanted, candidates, trial.out).get("chosen")

@@ -88,13 +88,17 @@ def ratio(
     Raises:
         ValueError: The two have different lengths or no values, or the second's mean is not above 0.
     """
-    if len(first) != len(second):
-        raise ValueError(f"paired values need the same tasks: {len(first)} against {len(second)}")
+    _check_paired(first, second)
     if not len(second) or sum(second) <= 0:
         raise ValueError("a ratio needs values whose mean is above 0 below the line")
     sums, _ = _by_cluster(np.asarray(first, dtype=np.float64), clusters)
     below, _ = _by_cluster(np.asarray(second, dtype=np.float64), clusters)
     return _studentised(sums, below, config or BootstrapConfig())
+
+
+def _check_paired(first: Sequence[float], second: Sequence[float]) -> None:
+    if len(first) != len(second):
+        raise ValueError(f"paired values need the same tasks: {len(first)} against {len(second)}")
 
 
 def _studentised(sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], config: BootstrapConfig) -> Interval:
@@ -150,8 +154,7 @@ def share_difference(
     Raises:
         ValueError: The two have different lengths.
     """
-    if len(first) != len(second):
-        raise ValueError(f"paired values need the same tasks: {len(first)} against {len(second)}")
+    _check_paired(first, second)
     differences = [a - b for a, b in zip(first, second, strict=True)]
     return _with_added_units(differences, (-1.0, 0.0, 0.0, 1.0), clusters, config)
 
@@ -201,8 +204,7 @@ def paired_difference(
     Raises:
         ValueError: The two have different lengths.
     """
-    if len(first) != len(second):
-        raise ValueError(f"paired values need the same tasks: {len(first)} against {len(second)}")
+    _check_paired(first, second)
     return bootstrap([a - b for a, b in zip(first, second, strict=True)], clusters=clusters, config=config)
 
 
