@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # two_gpus.sh OUT SECONDS: the GRPO conditions `both` and `verifiable` on a machine with two GPUs, and what they are worth.
 #   GPU 0, half of the processors: two slices of `both`; then, with all processors, warm start and both conditions on held-out
-#     tasks and the validation; then their kernels' times
-#   GPU 1, the other half: two slices of `verifiable`; the bare model beside that evaluation; answers of the shipped adapter
-#     beside the times
+#     tasks and the validation; then the times of half of their kernels
+#   GPU 1, the other half: two slices of `verifiable`; the bare model beside that evaluation; the other half's times
 # OUT/a and OUT/b are as `visit_gpu.sh` leaves them, for `visit_gpu.sh --unpack`. The parts take fixed shares of SECONDS,
 # which are counted from SINCE (seconds of the epoch; now) on. STEPS: most steps of a condition. LIMIT, N, WORK, MODEL,
 # HALVES: as in visit_gpu.sh.
@@ -35,7 +34,7 @@ lane_a() {
   wait_for "$out/.trained" 46
   bash "$here/visit_gpu.sh" "$out/a" "evaluate:$(left 78)"
   touch "$out/.evaluated"
-  taskset -c "$first" bash "$here/visit_gpu.sh" "$out/a" "time:$(left 99)"
+  TIME_PART=1/2 taskset -c "$first" bash "$here/visit_gpu.sh" "$out/a" "time:$(left 99)"
 }
 
 lane_b() {
@@ -46,7 +45,8 @@ lane_b() {
   export WORK=$work-b # a data folder of its own, beside the other lane's
   taskset -c "$second" bash "$here/visit_gpu.sh" "$out/b" "base:$(left 70)"
   wait_for "$out/.evaluated" 79
-  PHASES=samples taskset -c "$second" bash "$here/visit_gpu.sh" "$out/b" "phases:$(left 97)"
+  export WORK=$work # the same file of times as the other half's
+  RESULTS=$work-b/out TIME_PART=2/2 taskset -c "$second" bash "$here/visit_gpu.sh" "$out/b" "time:$(left 99)"
 }
 
 lane_a >"$out/a.log" 2>&1 &

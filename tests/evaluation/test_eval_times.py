@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from eval_facts import evaluation, fails, right, task, turn
 from graph_world import Clock, DirectiveVerifier, ScriptedPolicy, candidate, make_deps
 from test_eval_drive import as_it_is, item
 
+from cudaperf_agent.cli.eval_time import part_of
 from cudaperf_agent.cli.main import main
 from cudaperf_agent.cuda.measure import C_ONE_CORE, NAIVE
 from cudaperf_agent.cuda.verdict import Status, Verdict
@@ -29,7 +31,7 @@ from training.evaluation.cut import cut
 from training.evaluation.drive import drive
 from training.evaluation.estimates import estimate
 from training.evaluation.facts import Evaluation
-from training.evaluation.kernel_times import FILE, KernelTimes, time_kernels
+from training.evaluation.kernel_times import FILE, WHOLE, KernelTimes, Part, time_kernels
 from training.evaluation.plan import Plan, Plans, Settings, new_plan
 from training.evaluation.suite import Item, Suite
 
@@ -65,9 +67,9 @@ class Searched:
             await drive(suite, plan, plans, deps, prepare=as_it_is)
         return plan
 
-    async def time(self, device: Device, *plans: Plan, seconds: float | None = None) -> int:
+    async def time(self, device: Device, *plans: Plan, seconds: float | None = None, part: Part = WHOLE) -> int:
         with Store(f"sqlite:///{self.folder}/runs.sqlite") as store:
-            return await time_kernels(plans, store, device, self.times(), seconds=seconds)
+            return await time_kernels(plans, store, device, self.times(), seconds=seconds, part=part)
 
     def times(self) -> KernelTimes:
         return KernelTimes.load(self.folder / "evaluations")
@@ -101,6 +103,58 @@ async def test_a_kernel_that_two_policies_wrote_is_timed_once(tmp_path: Path) ->
     assert await world.time(device, *plans) == 0
     assert sum(count for (what, _), count in device.calls.items() if what == "measure") == 2  # of two tasks
     assert all(world.found(p).timed() for p in plans)
+
+
+async def test_two_devices_share_the_tasks_and_one_file(tmp_path: Path) -> None:
+    world = Searched(tmp_path)
+    plan = await world.search("e", [FAST], tasks="abcde")
+    devices = [Device(), Device()]
+    halves = [Part(1, 2), Part(2, 2)]
+    left = await asyncio.gather(*(world.time(d, plan, part=p) for d, p in zip(devices, halves, strict=True)))
+    assert left == [0, 0]
+    assert [sum(n for (what, _), n in d.calls.items() if what == "measure") for d in devices] == [3, 2]
+    found = world.found(plan)
+    assert not any(t.unreached for t in found.tasks)
+    assert [o.seconds for o in found.outcomes()] == pytest.approx([1e-6] * 10)
+    again = Device()
+    assert await world.time(again, plan) == 0
+    assert not again.calls
+
+
+def test_parts_split_each_group_and_leave_nothing_out() -> None:
+    groups = dict(zip("abcdefgh", "xyxxyxxy", strict=True))
+    parts = [Part(k, 3).of(groups) for k in (1, 2, 3)]
+    assert sorted(key for part in parts for key in part) == sorted(groups)
+    for group, sizes in (("x", {1, 2}), ("y", {1})):
+        assert {sum(groups[key] == group for key in part) for part in parts} == sizes
+    assert Part().of(groups) == tuple(groups)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "half", "1", "-1/2", "1/2/3", ""])
+def test_a_part_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no part"):
+        part_of(text)
+    assert part_of("2/3") == Part(2, 3)
+
+
+def test_lines_of_two_processes_stay_whole(tmp_path: Path) -> None:
+    import multiprocessing
+
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_lines, args=(tmp_path, name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    lines = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines() if line]
+    assert sorted(row["task"][:1] for row in lines) == ["a"] * 200 + ["b"] * 200
+
+
+def _write_lines(folder: Path, name: str) -> None:
+    """Tasks whose lines are longer than what files are buffered by."""
+    times = KernelTimes.load(folder)
+    for number in range(200):
+        times.close(f"{name * 20_000}{number}")
 
 
 async def test_a_kernel_that_fails_on_the_device_is_a_failure(tmp_path: Path) -> None:

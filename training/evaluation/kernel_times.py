@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,11 +99,38 @@ class KernelTimes:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A line that a kill cut short must not swallow this one; blank lines are nothing.
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n" + json.dumps(row, separators=(",", ":")) + "\n")
+            # A line that a kill cut short must not swallow this one; blank lines are nothing. One write, since other
+            # processes may add to the same file.
+            with self.path.open("ab", buffering=0) as file:
+                file.write(f"\n{json.dumps(row, separators=(',', ':'))}\n".encode())
         except OSError as error:
             raise StoreError(f"the times cannot be written: {error.strerror}", where=str(self.path)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one of several processes takes, each on a GPU of its own: every `parts`-th task of a group.
+
+    Attributes:
+        number: Which part, from 1 on.
+        parts: How many there are.
+    """
+
+    number: int = 1
+    parts: int = 1
+
+    def of(self, groups: Mapping[str, str]) -> tuple[str, ...]:
+        """Its tasks, of those with their groups."""
+        seen: Counter[str] = Counter()
+        own = []
+        for key, group in groups.items():
+            if seen[group] % self.parts == self.number - 1:
+                own.append(key)
+            seen[group] += 1
+        return tuple(own)
+
+
+WHOLE = Part()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +149,7 @@ async def time_kernels(
     *,
     at_once: int = 2,
     seconds: float | None = None,
+    part: Part = WHOLE,
     say: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Test and time the chosen kernels of evaluations, task by task, all evaluations' kernels of a task together.
@@ -135,10 +164,11 @@ async def time_kernels(
         times: What is known already; added to.
         at_once: Tasks at once: as many as the verifier keeps the contents of.
         seconds: After so many no new task begins; `None` for no limit.
+        part: The tasks to take, where several processes share them.
         say: Progress, a line per task.
 
     Returns:
-        How many tasks are left.
+        How many tasks of the part are left.
 
     Raises:
         StoreError: The store fails or the times cannot be written.
@@ -147,7 +177,7 @@ async def time_kernels(
 
     known = frozenset(run.id for run in await asyncio.to_thread(store.list_runs, None, origin=ORIGIN))
     groups = {key: entry["group"] for plan in plans for key, entry in plan.tasks.items()}
-    keys = in_turn(tuple(groups), groups.__getitem__)
+    keys = in_turn(part.of(groups), groups.__getitem__)
     until = monotonic() + seconds if seconds is not None else None
     free = asyncio.Semaphore(at_once)
     began, done, left = monotonic(), 0, 0
