@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import log
+from math import inf, log
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from cudaperf_agent.store.records import RunStatus, StoredAttempt, Trajectory
 from training.evaluation.baselines import FASTEST_C, HAND, kind_of, ordered
 from training.evaluation.collect import outcome, speed_of_light
 from training.evaluation.compare import compare
+from training.evaluation.document import times_interval
 from training.evaluation.estimates import EstimateConfig, estimate
 from training.evaluation.facts import Evaluation, Outcome
 from training.evaluation.intervals import BootstrapConfig, bootstrap, ratio, share, share_difference
@@ -204,6 +205,19 @@ def test_comparisons_by_hand() -> None:
     common = speeds["common-correct mean", C]
     assert (common.tasks, common.first, common.second) == (1, pytest.approx(8), pytest.approx(2))
     assert common.ratio.value == pytest.approx(4)
+    # Two units give no interval, and none is told.
+    assert (at_1.ratio.low, at_1.ratio.high) == (-inf, inf)
+    assert times_interval(at_1.ratio) == "2.83×"
+
+
+def test_nothing_is_as_fast_as_the_limit_so_no_speed_is_compared_there() -> None:
+    first, second = (
+        evaluation(*(task(f"t{n}", right(s, 1, s / 9)) for n, s in enumerate(speeds)), n=1, name=name)
+        for name, speeds in (("e", (8, 4, 2)), ("f", (2, 2, 1)))
+    )
+    (group,) = compare(first, second, QUICK).groups
+    told = {baseline: [s.name for s in group.speeds if s.baseline == baseline] for baseline in (C, LIMIT)}
+    assert told == {C: ["speed@1", "common-correct mean"], LIMIT: ["common-correct mean"]}
 
 
 def test_a_task_that_changed_is_not_compared() -> None:

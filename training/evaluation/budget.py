@@ -88,8 +88,7 @@ def _with_speed(
     config: BootstrapConfig,
 ) -> BudgetRow:
     logs = [[log_speed_at_k(r, at) for r in side] for side, at in _sides(cut, single, row.trajectories, row.turns)]
-    found = paired_difference(logs[0], logs[1], clusters=families, config=config)
-    ratio = Interval(exp(found.value), exp(min(found.low, 700)), exp(min(found.high, 700)), found.units)
+    ratio = paired_difference(logs[0], logs[1], clusters=families, config=config).exponentiated()
     first, second = (exp(sum(side) / len(side)) for side in logs)
     return BudgetRow(
         row.budget,

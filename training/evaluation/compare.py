@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any, NamedTuple
 
-from training.evaluation.baselines import ordered
+from training.evaluation.baselines import LIMIT, ordered
 from training.evaluation.document import (
     Document,
     Section,
@@ -118,7 +118,8 @@ def _group(name: str, pairs: Sequence[_Pair], config: EstimateConfig) -> GroupCo
         if not timed:
             continue
         shares += [_fast(timed, baseline, p, config) for p in config.ps] if baseline == names[0] else []
-        speeds += [_speed(timed, baseline, k, config) for k in config.ks if k <= least]
+        if baseline != LIMIT:  # which nothing beats: every kernel would count as 1
+            speeds += [_speed(timed, baseline, k, config) for k in config.ks if k <= least]
         common = _common(timed, baseline, config)
         speeds += [common] if common is not None else []
     return GroupComparison(name, len(pairs), len(set(families)), tuple(shares), tuple(speeds))
@@ -175,8 +176,7 @@ def _ratio(
 ) -> SpeedRatio:
     first, second = sides
     families = [pair.first.family for pair in pairs]
-    found = paired_difference(first, second, clusters=families, config=config.bootstrap)
-    ratio = Interval(exp(found.value), exp(found.low), exp(min(found.high, 700.0)), found.units)
+    ratio = paired_difference(first, second, clusters=families, config=config.bootstrap).exponentiated()
     return SpeedRatio(name, baseline, len(pairs), exp(sum(first) / len(first)), exp(sum(second) / len(second)), ratio)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import exp, isinf
+from math import exp
 from typing import Any
 
 from training.evaluation.baselines import HAND, kind_of, named, ordered, with_fastest_c
@@ -257,10 +257,7 @@ def _speed(baseline: str, tasks: Sequence[TaskFacts], config: EstimateConfig) ->
     def exponentiated(k: int, raw: bool) -> Interval:
         logs = [log_speed_at_k(r, k, raw=raw) for r in runs]
         found = bootstrap(logs, clusters=families, config=config.bootstrap)
-        if isinf(found.low):
-            return Interval(exp(found.value), found.low, found.high, found.units)
-        low = found.low if raw else max(found.low, 0.0)
-        return Interval(exp(found.value), exp(low), _exp(found.high), found.units)
+        return found.exponentiated(0.0 if raw else 1.0)
 
     ks = [k for k in config.ks if k <= each]
     average = correct_only_geometric_mean([t for r in runs for t in r])
@@ -346,7 +343,3 @@ def _statuses(tasks: Sequence[TaskFacts]) -> tuple[dict[str, int], ...]:
                     by_turn.append(Counter())
                 by_turn[number][turn.status or "error"] += 1
     return tuple(dict(sorted(c.items())) for c in by_turn)
-
-
-def _exp(value: float) -> float:
-    return exp(value) if value < 700 else float("inf")

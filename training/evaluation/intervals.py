@@ -8,12 +8,16 @@ take the percentile bootstrap with four units added (Agresti and Coull 1998; for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp, inf, isfinite
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+LARGEST = 700.0
+"""A logarithm whose number still is a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,16 @@ class Interval:
     low: float
     high: float
     units: int
+
+    def exponentiated(self, least: float = 0.0) -> Interval:
+        """Of what this is the logarithm of; no lower than `least`. Where this has no ends, that has none."""
+        if not (isfinite(self.low) and isfinite(self.high)):
+            return replace(self, value=exp(self.value), low=-inf, high=inf)
+        return Interval(exp(self.value), max(_exp(self.low), least), _exp(self.high), self.units)
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < LARGEST else inf
 
 
 def bootstrap(
