@@ -241,8 +241,8 @@ def validation(tried: dict[str, Evaluation]) -> Iterator[str]:
     one = next(iter(tried.values()))
     yield (
         f"The validation, by which a checkpoint is chosen to ship: {len(one.tasks)} tasks, members of families that "
-        f"were learned from, {one.n} answers each, one turn. `NAME-N` is the checkpoint of step N, `NAME` the last "
-        "that both conditions have."
+        f"were learned from, {one.n} answers each, one turn. `NAME-N` is the checkpoint of step N, `NAME` the one "
+        "that is compared above."
     )
     yield ""
     yield f"| | tasks | pass@1 | less `{WARM}`, points |"

@@ -15,10 +15,11 @@ from cudaperf_agent.store.records import RunStatus, StoredAttempt, Trajectory
 from training.evaluation.baselines import FASTEST_C, HAND, kind_of, ordered
 from training.evaluation.collect import outcome, speed_of_light
 from training.evaluation.compare import compare
-from training.evaluation.document import times_interval
+from training.evaluation.document import text_document, times_interval
 from training.evaluation.estimates import EstimateConfig, estimate
 from training.evaluation.facts import Evaluation, Outcome
 from training.evaluation.intervals import BootstrapConfig, bootstrap, ratio, share, share_difference
+from training.evaluation.sections import document
 
 QUICK = EstimateConfig(ks=(1, 2, 5), bootstrap=BootstrapConfig(resamples=500))
 
@@ -44,6 +45,18 @@ def test_speeds_by_hand() -> None:
     naive = found.speeds[1]
     assert naive.fast[1.0].value == pytest.approx((0.5 + 0.5) / 3)  # exactly as fast is not faster
     assert naive.mean == pytest.approx(2.0)
+
+
+def test_kernels_that_are_right_and_far_slower_than_naive_are_counted() -> None:
+    tasks = (
+        task("a", right(8, 1, 0.5), right(8, 0.21, 0.1)),
+        task("b", right(2, 0.19, 0.1), fails("wrong")),
+        task("c", right(1, 0.01, 0.005), right(1, 0.001, 0.0005)),
+    )
+    found = estimate(evaluation(*tasks, n=2), "g", QUICK)
+    assert (found.slow, found.beside_naive) == (3, 5)
+    told = text_document(document([evaluation(*tasks, n=2)], QUICK))
+    assert "3 of 5 correct trajectories take more than 5 times as long as naive CUDA" in told
 
 
 def test_headroom_by_hand() -> None:

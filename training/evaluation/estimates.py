@@ -20,6 +20,9 @@ from training.evaluation.metrics import (
     pass_at_k,
 )
 
+SLOW = 5
+"""A correct kernel that takes more than so many times naive CUDA's time does work over again, or by few threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class EstimateConfig:
@@ -106,6 +109,8 @@ class GroupEstimates:
         untimed: Correct trajectories without a time among timed ones (they count as S = 1).
         unreached: Tasks that a timing after the search did not come to.
         headroom: Closed by the policy: mean over tasks of its correct trajectories.
+        slow: Correct trajectories that take more than `SLOW` times as long as naive CUDA.
+        beside_naive: Correct trajectories that were timed beside naive CUDA.
         budget: Turns against parallel samples.
         by_family: Only where families have several tasks.
         failures: Failed trajectories by reason.
@@ -134,6 +139,8 @@ class GroupEstimates:
     untimed: int = 0
     unreached: int = 0
     headroom: Interval | None = None
+    slow: int = 0
+    beside_naive: int = 0
     budget: tuple[BudgetRow, ...] = ()
     by_family: tuple[FamilyEstimates, ...] = ()
     failures: dict[str, int] = field(default_factory=dict)
@@ -189,6 +196,7 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
     reached = [t for t in tasks if not t.unreached]
     searched = any(turn.speedups for t in tasks for o in t.outcomes for turn in o.turns)
     hands = [t.hand for t in tasks if t.hand is not None]
+    beside = _beside_naive(tasks)
     passes = {k: mean(lambda t, k=k: _pass(t, k)) for k in config.ks if k <= each}  # type: ignore[misc]
     return GroupEstimates(
         group=name,
@@ -208,6 +216,8 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
         untimed=sum(o.correct and not o.speedups for t in reached for o in t.outcomes) if speeds else 0,
         unreached=len(tasks) - len(reached),
         headroom=_headroom(tasks, config),
+        slow=sum(speedup * SLOW < 1 for speedup in beside),
+        beside_naive=len(beside),
         budget=budget_rows(tasks, evaluation.turns, main if searched else "", config.bootstrap),
         by_family=_families(tasks, main) if len(set(families)) < len(tasks) else (),
         failures=dict(Counter(o.reason for t in tasks for o in t.outcomes if not o.correct).most_common()),
@@ -216,6 +226,11 @@ def estimate(evaluation: Evaluation, group: str | None, config: EstimateConfig |
         hand_of=len(hands),
         **_given(tasks, config),
     )
+
+
+def _beside_naive(tasks: Sequence[TaskFacts]) -> list[float]:
+    outcomes = (o for t in tasks for o in t.outcomes if o.correct)
+    return [speedup for o in outcomes for b, speedup in o.speedups.items() if kind_of(b) == "naive"]
 
 
 def _given(tasks: Sequence[TaskFacts], config: EstimateConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from training.evaluation.document import (
     times,
     times_interval,
 )
-from training.evaluation.estimates import EstimateConfig, GroupEstimates, SpeedEstimates, estimate
+from training.evaluation.estimates import SLOW, EstimateConfig, GroupEstimates, SpeedEstimates, estimate
 from training.evaluation.facts import Evaluation, TaskFacts
 from training.evaluation.intervals import Interval
 from training.evaluation.pictures import budget_picture, curve_picture
@@ -201,6 +201,11 @@ def _speed_section(evaluation: Evaluation, found: GroupEstimates) -> Section:
         text.append(
             f"The policy's correct kernels close {percent_or_interval(found.headroom)} of the headroom between naive "
             f"CUDA and the speed of light (over {found.headroom.units} units)."
+        )
+    if found.beside_naive:
+        text.append(
+            f"{found.slow} of {found.beside_naive} correct trajectories take more than {SLOW} times as long as naive "
+            "CUDA: right, but with work done over again, or by few threads."
         )
     if found.untimed:
         text.append(
