@@ -203,7 +203,7 @@ def verified_text(verdict: Verdict) -> str:
 def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
     """How fast, by label and text; or that nothing could be measured. And what was left out, where something was."""
     if not verdict.measured:
-        return [("speed", "not measured: there is no GPU here"), *_trust_rows(verdict)]
+        return [("speed", "not measured: there is no GPU here"), *_work_rows(verdict), *_trust_rows(verdict)]
     from cudaperf_agent.cuda.measure import best_of_c
 
     best = best_of_c(verdict.speedups)
@@ -220,7 +220,14 @@ def speed_rows(verdict: Verdict) -> list[tuple[str, str]]:
         if timing is not None:
             note = f"; {timing.note}" if timing.note else ""
             rows.append(("time", f"{kind} {timing.median * 1e3:.4g} ms for {timing.case}{note}"))
-    return [*rows, *_trust_rows(verdict)]
+    return [*rows, *_work_rows(verdict), *_trust_rows(verdict)]
+
+
+def _work_rows(verdict: Verdict) -> list[tuple[str, str]]:
+    from cudaperf_agent.cuda.work import Work
+
+    work = Work.of(verdict)
+    return [("work", sentence) for sentence in work.sentences()] if work is not None else []
 
 
 def _trust_rows(verdict: Verdict) -> list[tuple[str, str]]:

@@ -270,4 +270,6 @@ def _case_run(outputs: dict[str, Any], seconds: float, text: str, underrun: bool
         launches=report.stats.get("launches", 0),
         threads=report.stats.get("widest", 0),
         kernels=report.kernels,
+        writes=report.stats.get("writes", 0),
+        span=report.stats.get("span", 0),
     )

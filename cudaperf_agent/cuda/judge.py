@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from cudaperf_agent.cuda.readable import readable_inputs
 from cudaperf_agent.cuda.verdict import FailedCase, Report, Status, Verdict
+from cudaperf_agent.cuda.work import counted
 from cudaperf_agent.execution.child import ChildResult
 from cudaperf_agent.execution.native import Fault
 from cudaperf_agent.tasks.budget import Expected
@@ -48,6 +49,8 @@ class CaseRun:
         threads: Threads of the widest launch.
         kernels: Threads of the widest launch of each launch statement, by ``kernel@line``.
         problem: What else is wrong with it.
+        writes: Of global memory, where the emulator counts them.
+        span: Accesses of the busiest thread, added up over launches, likewise.
     """
 
     outputs: dict[str, Value]
@@ -60,6 +63,8 @@ class CaseRun:
     threads: int = 0
     kernels: dict[str, int] = field(default_factory=dict)
     problem: Problem | None = None
+    writes: int = 0
+    span: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +98,10 @@ def judge(task: Task, cases: Sequence[Case], expected: Sequence[Expected], resul
         failures.append(early)
     findings = tuple(reports.values())
     if not failures:
-        return Verdict(Status.CORRECT, "", passed=passed, total=len(cases), worst_error=worst, reports=findings)
+        profile = counted(sum(r.writes for r in result.runs), sum(r.span for r in result.runs))
+        return Verdict(
+            Status.CORRECT, "", passed=passed, total=len(cases), worst_error=worst, reports=findings, profile=profile
+        )
     main = min(failures, key=lambda v: _PRECEDENCE.index(v.status))
     return replace(main, passed=passed, total=len(cases), worst_error=worst, reports=findings)
 

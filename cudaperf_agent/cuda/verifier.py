@@ -14,7 +14,7 @@ from cudaperf_agent.cuda import emulator
 from cudaperf_agent.cuda.building import Built, build_candidate
 from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
-from cudaperf_agent.cuda.judge import CaseRuns
+from cudaperf_agent.cuda.judge import CaseRuns, judge
 from cudaperf_agent.cuda.large_case import large_suite, try_large
 from cudaperf_agent.cuda.measuring import Measuring
 from cudaperf_agent.cuda.modules.verifier import ModuleVerifier
@@ -23,6 +23,7 @@ from cudaperf_agent.cuda.once import Once
 from cudaperf_agent.cuda.toolchain import Nvcc
 from cudaperf_agent.cuda.trials import Suite, TwoRuns, try_candidate
 from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.cuda.work import COUNTED, beside
 from cudaperf_agent.cuda.workplace import VerifierConfig, Workplace
 from cudaperf_agent.execution.native import Worker
 from cudaperf_agent.execution.sandbox import Sandbox
@@ -59,6 +60,7 @@ class Verifier:
         self._verdicts: Once[Verdict] = Once(self.place.config.remembered, lambda v: not v.transient)
         self._builds: Once[Built | Verdict] = Once(self.place.config.remembered, _lasting)
         self._suites: Once[Suite] = Once(self.place.config.remembered_tasks)
+        self._plain: Once[Verdict | None] = Once(self.place.config.remembered_tasks)
         self._large: Once[Suite | None] = Once(self.place.config.tasks_at_hand)
         self._measuring = Measuring(self.place, self._build)
         self.modules = ModuleVerifier(self.place)
@@ -95,7 +97,15 @@ class Verifier:
 
     async def aclose(self) -> None:
         """Cancel what still runs."""
-        for once in (self._verdicts, self._builds, self._suites, self._large, self._measuring, self.modules):
+        for once in (
+            self._verdicts,
+            self._builds,
+            self._suites,
+            self._plain,
+            self._large,
+            self._measuring,
+            self.modules,
+        ):
             await once.aclose()
         await self._standby.aclose()
 
@@ -122,11 +132,12 @@ class Verifier:
             if verdict.correct and built.emulated.artefact is not None and self.place.trust != "own":
                 verdict = _combined(verdict, await self._on_emulator(task, built, suite, hidden))
         known = built.verdict()
+        work = beside(verdict, await self._plain_counted(task, hidden)) if COUNTED in verdict.profile else {}
         verdict = replace(
             verdict,
             form=known.form,
             diagnostics=known.diagnostics,
-            profile={**known.profile, "cases": {"hidden": hidden, "seed": self.place.config.seed}},
+            profile={**known.profile, **work, "cases": {"hidden": hidden, "seed": self.place.config.seed}},
             backend=self.backend,
             device=self.place.device,
             seconds={
@@ -137,14 +148,33 @@ class Verifier:
         )
         return self._signed(task, source, verdict, suite)
 
-    async def _on_emulator(self, task: Task, built: Built, suite: Suite, hidden: bool) -> Verdict:
-        config = self.place.config
+    async def _plain_counted(self, task: Task, hidden: bool) -> Verdict | None:
+        """Plain CUDA on the same cases, to put beside it what the emulator counted of a candidate; once a task."""
+        if not self.place.config.work or task.mode != "function":
+            return None
+        return await self._plain.get(f"{task.digest} {hidden}", lambda: self._count_plain(task, hidden))
+
+    async def _count_plain(self, task: Task, hidden: bool) -> Verdict | None:
+        from cudaperf_agent.codegen.variants import plain_variant
+
+        plain = await asyncio.to_thread(plain_variant, task)
+        built = await self._build(task, plain.source) if plain is not None else None
+        if not isinstance(built, Built) or built.emulated.artefact is None:
+            return None
+        suite = await self._suite(task, hidden)
+        return judge(task, suite.cases, suite.expected, await self._emulated(task, built, suite.cases, RunPlan()))
+
+    async def _emulated(self, task: Task, built: Built, cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
         # A program is linked with the runtime, and must see it.
         wrap = self.place.sandbox.reading(emulator.runtime_library()).wrap
+        async with self.place.running:
+            return await run_emulated(built.emulated, task, cases, plan, limits=self.place.config.emulated, wrap=wrap)
+
+    async def _on_emulator(self, task: Task, built: Built, suite: Suite, hidden: bool) -> Verdict:
+        config = self.place.config
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
-            async with self.place.running:
-                return await run_emulated(built.emulated, task, cases, plan, limits=config.emulated, wrap=wrap)
+            return await self._emulated(task, built, cases, plan)
 
         suppress = hidden and config.suppress
         verdict = await try_candidate(
@@ -255,4 +285,4 @@ def _combined(real: Verdict, emulated: Verdict) -> Verdict:
     declined = emulated.status is Status.WRONG and emulated.failure is None
     if declined or emulated.status in (Status.MEMORY_ERROR, Status.CHEAT):
         return emulated
-    return replace(real, reports=emulated.reports)
+    return replace(real, reports=emulated.reports, profile={**real.profile, **emulated.profile})

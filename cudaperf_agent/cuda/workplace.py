@@ -64,6 +64,8 @@ class VerifierConfig:
         large: For a candidate that passes the hidden cases, without a GPU: run one large case, where sizes allow.
         large_case: Numbers of it.
         suppress: For a candidate that passes the hidden cases: leave out each kernel in turn and see the output break.
+        work: Where the emulator runs, count the memory accesses of the task's plain CUDA, too, to put a correct
+            candidate's beside them.
     """
 
     compile: CompileConfig = field(default_factory=CompileConfig)
@@ -93,6 +95,7 @@ class VerifierConfig:
     large: bool = True
     large_case: LargeCase = LARGE
     suppress: bool = True
+    work: bool = True
 
 
 class Workplace:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudaperf_agent.cuda.verdict import Diagnostic, FailedCase, Report, Status, Verdict
+from cudaperf_agent.cuda.work import Work
 
 # Order of the eleven structural features, as the paper gives them.
 FEATURE_ORDER = ("coal", "ai", "occ", "div", "xfer", "atomics", "sync", "kernels", "tpb", "gmem", "ops")
@@ -71,6 +72,7 @@ def build_feedback(
         _failure(verdict.failure, limits) if verdict.failure else [],
         _reports(verdict.reports, limits),
         _speed(verdict),
+        _work(verdict),
         _structure(features, hints, limits),
         [_request(verdict)],
     ]
@@ -140,6 +142,12 @@ def _speed(verdict: Verdict) -> list[str]:
         for t in verdict.timings
     ]
     return ["Measured speed:", *lines] if lines else []
+
+
+def _work(verdict: Verdict) -> list[str]:
+    work = Work.of(verdict)
+    lines = [f"- {sentence}" for sentence in work.sentences()] if work is not None else []
+    return ["Work, counted on small inputs:", *lines] if lines else []
 
 
 def _seconds(value: float) -> str:

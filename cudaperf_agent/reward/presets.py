@@ -27,6 +27,9 @@ class RewardPreset:
         speed_low, speed_high: Where log2 S is clipped.
         cv_weight: Loss per unit of the coefficient of variation.
         cv_cap: Largest coefficient of variation that counts.
+        work_weight: Where nothing was timed: loss per doubling of what the emulator counted beyond ordinary work
+            (`cuda.work.Work.excess`), as far as the low clip. Without it whatever is right is worth the same,
+            however slow it must be.
         structural_scale: Weight of the ranker's score.
         structural_clip: Largest size of the ranker's score that counts.
         structural_gate: When the structural reward is added.
@@ -45,6 +48,7 @@ class RewardPreset:
     speed_high: float
     cv_weight: float
     cv_cap: float
+    work_weight: float
     structural_scale: float
     structural_clip: float
     structural_gate: Gate
@@ -63,6 +67,7 @@ PAPER = RewardPreset(
     speed_high=4.0,
     cv_weight=0.5,
     cv_cap=float("inf"),
+    work_weight=0.0,
     structural_scale=1.0,
     structural_clip=float("inf"),
     structural_gate="always",
@@ -82,6 +87,7 @@ ROBUST = RewardPreset(
     speed_high=4.0,
     cv_weight=0.5,
     cv_cap=0.5,
+    work_weight=1.0,
     structural_scale=0.25,
     structural_clip=1.0,
     structural_gate="compiled",

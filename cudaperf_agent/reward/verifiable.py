@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cudaperf_agent.cuda.verdict import Status, Verdict
+from cudaperf_agent.cuda.work import Work
 from cudaperf_agent.reward.presets import RewardPreset
 
 Outcome = Literal["uncompiled", "wrong", "correct"]
@@ -28,7 +29,8 @@ class Verifiable:
         speedup: S; 1 where nothing was timed or the candidate is not correct.
         baseline: Whose time S is taken over, ``""`` if nothing was timed.
         cv: Coefficient of variation that was charged for.
-        clipped: ``low`` or ``high`` if log2 S lies at or beyond the clip, else ``""``.
+        clipped: ``low`` or ``high`` if log2 S, or the loss for work, lies at or beyond the clip, else ``""``.
+        excess: Work beyond what is ordinary that was charged for, 1 if none was.
         flags: Plain remarks.
     """
 
@@ -40,6 +42,7 @@ class Verifiable:
     cv: float = 0.0
     clipped: str = ""
     flags: tuple[str, ...] = ()
+    excess: float = 1.0
 
 
 def verifiable_reward(verdict: Verdict, preset: RewardPreset) -> Verifiable | None:
@@ -60,17 +63,18 @@ def verifiable_reward(verdict: Verdict, preset: RewardPreset) -> Verifiable | No
 def _correct(verdict: Verdict, preset: RewardPreset) -> Verifiable:
     speedup, baseline, flags = 1.0, "", []
     cv = 0.0
-    if verdict.measured:
-        names = (*preset.baselines, *preset.fallbacks)
-        found = next((s for name in names for s in verdict.speedups if s.baseline == name), None)
-        if found is None:
-            flags.append("timed without a baseline: S = 1")
-        else:
-            speedup, baseline = found.value, found.baseline
-            if baseline in preset.fallbacks:
-                flags.append(f"no {preset.baselines[0]} baseline: S is over {baseline}")
-        timing = verdict.timing("device") or verdict.timing("end_to_end")
-        cv = min(max(timing.cv, 0.0), preset.cv_cap) if timing is not None else 0.0
+    if not verdict.measured:
+        return _untimed(verdict, preset)
+    names = (*preset.baselines, *preset.fallbacks)
+    found = next((s for name in names for s in verdict.speedups if s.baseline == name), None)
+    if found is None:
+        flags.append("timed without a baseline: S = 1")
+    else:
+        speedup, baseline = found.value, found.baseline
+        if baseline in preset.fallbacks:
+            flags.append(f"no {preset.baselines[0]} baseline: S is over {baseline}")
+    timing = verdict.timing("device") or verdict.timing("end_to_end")
+    cv = min(max(timing.cv, 0.0), preset.cv_cap) if timing is not None else 0.0
     if math.isfinite(speedup) and speedup > 0:
         logarithm = math.log2(speedup)
     else:
@@ -83,3 +87,15 @@ def _correct(verdict: Verdict, preset: RewardPreset) -> Verifiable:
     bounded = min(max(logarithm, preset.speed_low), preset.speed_high)
     value = preset.speed_weight * bounded - preset.cv_weight * cv
     return Verifiable(value, "correct", 1.0, speedup, baseline, cv, clipped, tuple(flags))
+
+
+def _untimed(verdict: Verdict, preset: RewardPreset) -> Verifiable:
+    """S = 1, less what is charged for work that plain CUDA does not do."""
+    work = Work.of(verdict)
+    if work is None or work.excess <= 1.0 or not preset.work_weight:
+        return Verifiable(0.0, "correct", 1.0)
+    loss = preset.work_weight * math.log2(work.excess)
+    clipped = "low" if -loss <= preset.speed_low else ""
+    flag = f"not timed: charged for work, {work.excess:.3g} times what is ordinary"
+    value = max(-loss, preset.speed_low)
+    return Verifiable(value, "correct", 1.0, clipped=clipped, excess=work.excess, flags=(flag,))

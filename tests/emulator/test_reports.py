@@ -92,7 +92,24 @@ async def test_a_random_order_is_fixed_by_its_seed(build_kernel: BuildKernel) ->
 async def test_statistics_count_what_ran(build_kernel: BuildKernel) -> None:
     candidate = await build_kernel(KERNELS / "good" / "saxpy.cu")
     [ran] = await candidate.call([X])
-    assert ran.report.stats == {"launches": 1, "blocks": 3, "threads": 768, "accesses": 3 * 600, "widest": 768}
+    grid = {"launches": 1, "blocks": 3, "threads": 768, "widest": 768}
+    assert ran.report.stats == {**grid, "accesses": 3 * 600, "writes": 600, "span": 3}
+
+
+async def test_the_span_is_of_the_busiest_thread_and_adds_up_over_launches(build_kernel: BuildKernel) -> None:
+    text = (
+        "__global__ void head(int n, float *y) { if (threadIdx.x < 3) for (int i = 0; i < 7; i++) y[i] = 1; }\n"
+        "__global__ void all(int n, const float *x, float *y) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = x[i];\n}\n"
+        'extern "C" void f(int n, const float *x, float *y) {\n  float *d, *e; cudaMalloc(&d, 4 * n);\n'
+        "  cudaMalloc(&e, 4 * n); cudaMemcpy(e, x, 4 * n, cudaMemcpyHostToDevice);\n"
+        "  head<<<1, 32>>>(n, d); all<<<(n + 31) / 32, 32>>>(n, e, d);\n"
+        "  cudaMemcpy(y, d, 4 * n, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); }\n"
+    )
+    candidate = await build_kernel(text)
+    for _ in range(2):  # a call begins anew
+        [ran] = await candidate.call([X])
+        assert (ran.report.stats["writes"], ran.report.stats["span"]) == (3 * 7 + X.size, 7 + 2)
 
 
 async def test_each_call_has_its_own_report(build_kernel: BuildKernel) -> None:

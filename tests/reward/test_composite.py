@@ -120,6 +120,41 @@ def test_unmeasured_is_speedup_one_without_variation() -> None:
     assert reward(verdict, PAPER).total == 0.0
 
 
+def untimed(writes: int, span: int) -> Verdict:
+    work = {"writes": writes, "span": span, "plain_writes": 1000, "plain_span": 10}
+    return Verdict(Status.CORRECT, passed=4, total=4, profile={"work": work})
+
+
+@pytest.mark.parametrize(
+    ("writes", "span", "expected", "clipped"),
+    [
+        (1000, 10, 0.0, ""),
+        (4000, 160, 0.0, ""),  # partial results, sixteen elements a thread: ordinary
+        (6000, 10, -0.585, ""),
+        (8000, 10, -1.0, "low"),
+        (1000, 240, -0.585, ""),
+        (500_000, 10_000, -1.0, "low"),
+        (100, 1, 0.0, ""),  # less than plain CUDA is not known to be faster
+    ],
+)
+def test_what_is_not_timed_is_charged_for_work_that_plain_cuda_does_not_do(
+    writes: int, span: int, expected: float, clipped: str
+) -> None:
+    found = reward(untimed(writes, span))
+    assert found.total == pytest.approx(expected, abs=0.001)
+    assert found.verifiable.clipped == clipped
+    assert (found.verifiable.excess > 1) == bool(found.flags) == (expected < 0)
+    assert reward(untimed(writes, span), PAPER).total == 0.0
+    # What was timed is paid by its time.
+    assert reward(replace(timed(1.0), profile=untimed(writes, span).profile)).total == 0.0
+
+
+def test_the_slowest_correct_candidate_beats_every_wrong_one() -> None:
+    worst = reward(untimed(10**9, 10**9), ranker=Says(-100.0)).total
+    best_wrong = reward(Verdict(Status.MEMORY_ERROR, passed=4, total=4), ranker=Says(100.0)).total
+    assert worst > best_wrong
+
+
 def test_variation_costs_and_is_capped_only_in_robust() -> None:
     shaky = timed(1.0, samples=(0.0, 0.0, 0.0, 4.0), kind="device")
     cv = shaky.timings[0].cv

@@ -29,7 +29,9 @@ class EmulatorReport:
             (unordered writes of one value), ``race-with-atomic``
             (the plain read that begins a compare-and-swap loop), ``uninit-copy`` of what looks like padding.
         unsupported: Why the emulator could not tell; then nothing here is a pass.
-        stats: ``launches``, ``blocks``, ``threads``, ``accesses``, and ``widest``: threads of the widest launch.
+        stats: ``launches``, ``blocks``, ``threads``, ``accesses``, ``writes`` (of global memory, but for atomics),
+            ``span`` (accesses of the busiest thread, summed over launches), and ``widest``: threads of the
+            widest launch.
         kernels: Threads of the widest launch of each launch statement that ran, by ``kernel@line``.
     """
 

@@ -34,6 +34,7 @@ void start_threads(unsigned *order) {
     t.index = static_cast<uint16_t>(i);
     t.fenced = false;
     t.spins = 0;
+    t.accesses = 0;
     t.position = {i % emu_block_dim.x, i / emu_block_dim.x % emu_block_dim.y,
                   i / (emu_block_dim.x * emu_block_dim.y)};
     order[i] = config.order == Order::reverse ? run.threads - 1 - i : i;

@@ -21,6 +21,7 @@ struct Thread {
   int line;       // of the barrier or warp operation it waits in
   bool fenced;
   unsigned spins;
+  uint64_t accesses; // of memory that the checker knows
   int predicate;  // of a barrier that votes
   int operation, argument, width; // of a warp operation
   unsigned mask;
@@ -38,6 +39,7 @@ struct Run {
   Thread *current = nullptr; // null in host code
   bool abandoned = false;
   uint32_t epoch = 1, launch_epoch = 1, block_epoch = 1;
+  uint64_t longest = 0;  // accesses of the thread that has made most
   uint64_t activity = 0; // grows with writes and with threads that get somewhere; a spin-wait leaves it alone
 };
 extern Run run;

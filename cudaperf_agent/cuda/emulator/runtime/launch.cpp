@@ -109,6 +109,7 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   run.threads = block.x * block.y * block.z;
   run.abandoned = false;
   run.launch_epoch = ++run.epoch;
+  run.longest = 0;
   emu_block_dim = block;
   emu_grid_dim = grid;
   statistics.launches++;
@@ -122,6 +123,7 @@ EMU_API void emu_launch(const char *kernel, int line, uint3 grid, uint3 block, s
   seed_random();
   ordering_begin_launch();
   run_grid(grid, shared_bytes);
+  statistics.span += run.longest;
   settle_reads_beside_atomics();
   if (run.abandoned) take_back_stacks();
   run.epoch++;

@@ -90,8 +90,10 @@ bool any_error() {
 std::string take_report() {
   report_leaks();
   std::string out = "{\"library\":\"" + escaped(module().path) + "\",\"source\":\"" + escaped(module().source) + "\",";
-  out += format("\"stats\":{\"launches\":%lu,\"blocks\":%lu,\"threads\":%lu,\"accesses\":%lu,\"widest\":%lu},",
-                statistics.launches, statistics.blocks, statistics.threads, statistics.accesses, statistics.widest);
+  out += format("\"stats\":{\"launches\":%lu,\"blocks\":%lu,\"threads\":%lu,\"accesses\":%lu,\"writes\":%lu,\"span\":%lu,"
+                "\"widest\":%lu},",
+                statistics.launches, statistics.blocks, statistics.threads, statistics.accesses, statistics.writes,
+                statistics.span, statistics.widest);
   out += "\"kernels\":{";
   for (const auto &[statement, threads] : statistics.kernels)
     out += (out.back() == '{' ? "\"" : ",\"") + escaped(statement) + format("\":%lu", threads);

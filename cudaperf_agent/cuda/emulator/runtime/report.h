@@ -22,6 +22,8 @@ bool any_error();
 
 struct Statistics {
   uint64_t launches = 0, blocks = 0, threads = 0, accesses = 0;
+  uint64_t writes = 0;                    // of global memory, but for atomics
+  uint64_t span = 0;                      // accesses of the busiest thread, summed over launches
   uint64_t widest = 0;                    // threads of the widest launch
   std::map<std::string, uint64_t> kernels; // the same for each launch statement, by "kernel@line"
 };

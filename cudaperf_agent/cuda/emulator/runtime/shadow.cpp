@@ -254,6 +254,8 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
   Region *region = region_of(p);
   if (!region) return foreign_access(p, size, writes, site);
   statistics.accesses++;
+  if (how == Access::write && region == &arena) statistics.writes++;
+  run.longest = std::max(run.longest, ++run.current->accesses);
   if (how == Access::write || how == Access::volatile_write) run.activity++;
   if (aligned && size <= 16 && (size & (size - 1)) == 0 && reinterpret_cast<uintptr_t>(p) % size) {
     report("misaligned", site, format("%s: %s of %zu bytes at %s is not aligned to %zu bytes", where().c_str(),
