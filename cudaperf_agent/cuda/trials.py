@@ -16,7 +16,7 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
-from cudaperf_agent.tasks.sizes import count_of, integers
+from cudaperf_agent.tasks.sizes import count_of, integers, legal
 
 # An output byte pattern that is a NaN and −1, and one that is neither: what is left unwritten cannot pass twice.
 FIRST_POISON, SECOND_POISON = 0xFF, 0x5A
@@ -163,13 +163,18 @@ def _probe_cases(task: Task, suite: Suite) -> list[Case]:
         bases = [{n: int(c.values[n]) for n in known.sizes} for c in suite.cases]
         base = min(bases, key=lambda b: (min(b.values()) <= 1, sum(b.values())))
     found: list[Case] = []
+    tried: list[dict[str, int]] = []
     for value in GROWTH.probes:
         wishes = [{**base, name: value} for name in known.sizes]
         if len(known.sizes) > 1:
             wishes.append(dict.fromkeys(known.sizes, value))
         for wish in wishes:
-            # What only counts iterations is one. Counted before anything of that size is made.
-            sizes = {**dict.fromkeys(known.counts, 1), **wish}
+            # What only counts iterations is one. A drop-in that was made for a range ends the process beyond it.
+            sizes = legal({**dict.fromkeys(known.counts, 1), **wish}, known)
+            if sizes is None or sizes in tried:
+                continue
+            tried.append(sizes)
+            # Counted before anything of that size is made.
             if max((count_of(e, sizes) or 0 for e in known.extents), default=0) <= GROWTH.probe_elements:
                 with contextlib.suppress(InputRefused):
                     found.append(sized_case(task, sizes, 0))

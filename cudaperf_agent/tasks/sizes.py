@@ -187,7 +187,7 @@ def _fit(wish: Sizes, known: Integers, plan: SizePlan, work: int) -> Sizes | Non
     """`wish` made legal and brought under the budget, or `None`."""
     values: Sizes | None = dict(wish)
     for _ in range(60):
-        values = _legal(values, known) if values is not None else None
+        values = legal(values, known) if values is not None else None
         if values is None:
             return None
         counts = [count_of(extent, values) for extent in known.extents]
@@ -211,8 +211,11 @@ def _work(values: Sizes, known: Integers) -> int:
     return math.prod(ordered[: known.depth])
 
 
-def _legal(values: Sizes, known: Integers) -> Sizes | None:
-    """Clamp every integer into its range; ranges may name each other, hence the second round."""
+def legal(values: Sizes, known: Integers) -> Sizes | None:
+    """Every integer moved into its range, `None` where there is no such value.
+
+    Ranges may name each other, hence the second round.
+    """
     values = dict(values)
     for _ in range(2):
         for name in values:

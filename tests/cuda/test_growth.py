@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.codegen.variants import generate
 from cudaperf_agent.cuda.verdict import Status
 from cudaperf_agent.cuda.verifier import Verifier
 from cudaperf_agent.tasks.parse import load_task
@@ -134,6 +135,24 @@ async def test_one_block_for_every_size_does_not(verifier: Verifier, c_cases: Pa
 async def test_a_block_per_row_grows_with_few_rows(verifier: Verifier) -> None:
     verdict = await verifier.test(await prepare(load_task(source=FEW_ROWS)), WARP_PER_ROW)
     assert verdict.correct, verdict.message
+
+
+@pytest.mark.parametrize("block", [256, 512, 1024])
+async def test_wide_blocks_grow_beyond_sizes_that_have_a_range(verifier: Verifier, c_cases: Path, block: int) -> None:
+    """The tests' points fit into one block; more of them are tried, but never more centres than the C is made for."""
+    task = await prepare(load_task(c_cases / "kmeans_assign.c"))
+    made = next(v.source for v in generate(task).variants if v.strategy == "block512")
+    wide = made.replace(" 512,", f" {block},")
+    verdict = await verifier.test(task, wide)
+    assert verdict.correct, verdict.message
+    one = (
+        wide.replace(f"blocks_for(i_count, {block}, 2147483647)", "1")
+        .replace("const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i >= n)\n        return;", "", 1)
+        .replace("    float best", "    for (int i = threadIdx.x; i < n; i += blockDim.x) {\n    float best")
+        .replace("label[i] = arg;", "label[i] = arg; }")
+    )
+    verdict = await verifier.test(task, one)
+    assert "however large" in verdict.message
 
 
 @pytest.mark.parametrize(("block", "correct"), [(64, True), (32, True), (1, False)])
