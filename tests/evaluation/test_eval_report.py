@@ -15,7 +15,7 @@ from training.evaluation.estimates import EstimateConfig
 from training.evaluation.facts import Evaluation, TaskFacts
 from training.evaluation.intervals import BootstrapConfig
 from training.evaluation.page import html_document
-from training.evaluation.sections import UNTIMED, document
+from training.evaluation.sections import UNTIMED, document, side_by_side
 
 QUICK = EstimateConfig(bootstrap=BootstrapConfig(resamples=200))
 HOSTILE = "<script>alert(1)</script> <img src=http://example.org/x> \x1b[31m`|*\u202e"
@@ -146,6 +146,23 @@ def test_several_evaluations_are_set_side_by_side() -> None:
     first = text.index("SIDE BY SIDE")
     rows = [line.split()[0] for line in text[first:].splitlines() if line.startswith("  ")][:3]
     assert rows == ["evaluation", "e", "other"]
+
+
+def test_side_by_side_on_the_tasks_that_all_have_finished() -> None:
+    whole = evaluation(*(task(n, right(8, 4, 1)) for n in "abcd"), n=1)
+    part = evaluation(*(task(n, fails("wrong")) for n in "cd"), task("e", right(2, 1, 1)), n=1, name="part")
+    (section,) = side_by_side([whole, part], QUICK)
+    own, common = section.tables
+    assert [row[:2] for row in own.rows] == [("e", "4"), ("part", "3")]
+    assert common.title == "g: 2 tasks that all have finished"
+    assert [row[:2] for row in common.rows] == [("e", "2"), ("part", "2")]
+    assert common.rows[1][3].startswith("0.0 %")
+    # Nothing twice: with the same tasks there is one table, and a changed task is not the same.
+    (same,) = side_by_side([whole, replace(whole, name="again")], QUICK)
+    assert len(same.tables) == 1
+    changed = replace(part, tasks=tuple(replace(t, digest="other") for t in part.tasks))
+    (none,) = side_by_side([whole, changed], QUICK)
+    assert len(none.tables) == 1
 
 
 def test_a_comparison_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 from training.evaluation.baselines import HAND, Kind, kind_of
@@ -44,25 +45,50 @@ def document(evaluations: Sequence[Evaluation], config: EstimateConfig | None = 
 
 
 def side_by_side(evaluations: Sequence[Evaluation], config: EstimateConfig | None = None) -> Iterator[Section]:
-    """One table a group: a row an evaluation, the headline figures as columns."""
+    """One table a group: a row an evaluation, the headline figures as columns.
+
+    A second one is over the tasks that all of them have finished, where those are not the same for all.
+    """
     groups = dict.fromkeys(group for e in evaluations for group in e.groups)
     tables = []
     for group in groups:
-        found = {e.name: estimate(e, group, config) for e in evaluations if group in e.groups}
-        found = {name: f for name, f in found.items() if f.tasks}
-        kinds = [k for k in _KINDS if any(_against(f, k) for f in found.values())]
-        ks = sorted({k for f in found.values() for k in f.pass_at})
-        head = ("evaluation", "tasks", "trajectories", *(f"pass@{k}" for k in ks))
-        head = (*head, *(_KINDS[k] for k in kinds), *(("headroom closed",) if kinds else ()))
-        rows = tuple((name, *_headline(f, ks, kinds)) for name, f in found.items())
-        if rows:
-            tables.append(Table(head, rows, group))
+        tables += _group_tables(group, evaluations, config)
+        common = _in_common(group, evaluations)
+        if common:
+            size = len(common[0].tasks)
+            title = f"{group}: {size} {_plural(size, 'task', 'tasks')} that all have finished"
+            tables += _group_tables(group, common, config, title)
     text = (
         "Against the fastest of the C's builds, eager PyTorch, naive CUDA and the speed of light, where they were "
         "timed; against the last, the mean of the correct trajectories with their count.",
     )
     timed = any("headroom closed" in table.head for table in tables)
     yield Section("Side by side", 2, text if timed else (), tuple(tables))
+
+
+def _group_tables(
+    group: str, evaluations: Sequence[Evaluation], config: EstimateConfig | None, title: str = ""
+) -> list[Table]:
+    found = {e.name: estimate(e, group, config) for e in evaluations if group in e.groups}
+    found = {name: f for name, f in found.items() if f.tasks}
+    kinds = [k for k in _KINDS if any(_against(f, k) for f in found.values())]
+    ks = sorted({k for f in found.values() for k in f.pass_at})
+    head = ("evaluation", "tasks", "trajectories", *(f"pass@{k}" for k in ks))
+    head = (*head, *(_KINDS[k] for k in kinds), *(("headroom closed",) if kinds else ()))
+    rows = tuple((name, *_headline(f, ks, kinds)) for name, f in found.items())
+    return [Table(head, rows, title or group)] if rows else []
+
+
+def _in_common(group: str, evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """The evaluations cut to what each has finished of a group; none where nothing is cut or left."""
+    finished = [{(t.key, t.digest) for t in e.finished() if t.group == group} for e in evaluations]
+    having = [(e, f) for e, f in zip(evaluations, finished, strict=True) if f]
+    if len(having) < 2:
+        return []
+    common = set.intersection(*(f for _, f in having))
+    if not common or all(f == common for _, f in having):
+        return []
+    return [replace(e, tasks=tuple(t for t in e.tasks if (t.key, t.digest) in common)) for e, _ in having]
 
 
 def _headline(found: GroupEstimates, ks: Sequence[int], kinds: Sequence[Kind]) -> Iterator[str]:
