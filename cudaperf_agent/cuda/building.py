@@ -81,6 +81,16 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
     return Built(dropin, compiled, emulated)
 
 
+async def build_own(place: Workplace, task: Task, source: str) -> Emulated | None:
+    """A device-form source of our generator, for the emulator alone; `None` where it cannot be built."""
+    dropin = make_dropin(task, source)
+    if dropin is None:
+        return None
+    await place.note_build()
+    built = await _emulated(place, dropin.cu, linked_c(task, dropin))
+    return built if built.artefact is not None else None
+
+
 async def _nvcc(place: Workplace, text: str, lines: int, linked: str | None = None, form: str = "") -> Compiled:
     # Without a GPU nothing that nvcc makes is run: a cubin is the quick way to what it accepts.
     kind: Kind = "cubin" if place.gpu is None or not form else "program" if form == "program" else "library"

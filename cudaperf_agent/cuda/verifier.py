@@ -11,8 +11,8 @@ from typing import Literal
 
 from cudaperf_agent import __version__
 from cudaperf_agent.cuda import emulator
-from cudaperf_agent.cuda.building import Built, build_candidate
-from cudaperf_agent.cuda.emulated import RunPlan, run_emulated
+from cudaperf_agent.cuda.building import Built, build_candidate, build_own
+from cudaperf_agent.cuda.emulated import Emulated, RunPlan, run_emulated
 from cudaperf_agent.cuda.gpu import Gpu
 from cudaperf_agent.cuda.judge import CaseRuns, judge
 from cudaperf_agent.cuda.large_case import large_suite, try_large
@@ -158,23 +158,23 @@ class Verifier:
         from cudaperf_agent.codegen.variants import plain_variant
 
         plain = await asyncio.to_thread(plain_variant, task)
-        built = await self._build(task, plain.source) if plain is not None else None
-        if not isinstance(built, Built) or built.emulated.artefact is None:
+        built = await build_own(self.place, task, plain.source) if plain is not None else None
+        if built is None:
             return None
         suite = await self._suite(task, hidden)
         return judge(task, suite.cases, suite.expected, await self._emulated(task, built, suite.cases, RunPlan()))
 
-    async def _emulated(self, task: Task, built: Built, cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
+    async def _emulated(self, task: Task, built: Emulated, cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
         # A program is linked with the runtime, and must see it.
         wrap = self.place.sandbox.reading(emulator.runtime_library()).wrap
         async with self.place.running:
-            return await run_emulated(built.emulated, task, cases, plan, limits=self.place.config.emulated, wrap=wrap)
+            return await run_emulated(built, task, cases, plan, limits=self.place.config.emulated, wrap=wrap)
 
     async def _on_emulator(self, task: Task, built: Built, suite: Suite, hidden: bool) -> Verdict:
         config = self.place.config
 
         async def run(cases: Sequence[Case], plan: RunPlan) -> CaseRuns:
-            return await self._emulated(task, built, cases, plan)
+            return await self._emulated(task, built.emulated, cases, plan)
 
         suppress = hidden and config.suppress
         verdict = await try_candidate(
