@@ -108,6 +108,7 @@ def run(
     """Run a policy on every task of a suite, and keep everything in the store.
 
     The same command goes on with an evaluation that was killed or stopped; nothing that had finished is done again.
+    While a process is at work on it, a second one is refused.
     """
     with can_go_on():
         from cudaperf_agent.settings import load_settings
@@ -264,6 +265,7 @@ def _run(
 
     from graph import loop
     from training.evaluation.drive import DriveConfig
+    from training.evaluation.plan import Plans
 
     config = DriveConfig(seconds=seconds)
     if at_once is not None:
@@ -277,7 +279,9 @@ def _run(
         say(f"interrupted: waiting up to {patience} (once more to stop at once)")
         control.request_drain()
 
-    result = loop.run(_run_async(settings, wanted, label, config, control, backend, numbers), on_interrupt=on_interrupt)
+    with Plans().claim(label):
+        work = _run_async(settings, wanted, label, config, control, backend, numbers)
+        result = loop.run(work, on_interrupt=on_interrupt)
     if control.drain_requested:
         raise KeyboardInterrupt
     return result

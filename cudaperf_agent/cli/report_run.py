@@ -10,6 +10,7 @@ import typer
 
 from cudaperf_agent.cli.destination import check_out_file, write_report
 from cudaperf_agent.cli.output import put, say
+from cudaperf_agent.cli.runs import RunArgument
 
 
 class Form(StrEnum):
@@ -20,7 +21,7 @@ class Form(StrEnum):
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest.")],
+    run: RunArgument,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="File to write; stdout where it is left out.")
     ] = None,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cudaperf_agent.cli.output import JsonFlag
+from cudaperf_agent.cli.runs import RunArgument
 from cudaperf_agent.cli.translate import DisplayOption, OutOption, PolicyOption, drive
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest.")],
+    run: RunArgument,
     policy: PolicyOption = None,
     out: OutOption = Path(),
     as_json: JsonFlag = False,

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 TRANSLATE = "translate"
 EVERY = "all"
 
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest, the newest of translate.")
+]
+
 
 def runs(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many.")] = 20,

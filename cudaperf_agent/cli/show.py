@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cudaperf_agent.cli.output import JsonFlag, put, put_json, table
+from cudaperf_agent.cli.runs import RunArgument
 from cudaperf_agent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, its beginning, or latest.")],
+    run: RunArgument,
     as_json: JsonFlag = False,
     turn: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only this turn, with feedback and diagnostics.")

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 def watch(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Id of a run, its beginning, or latest; all runs otherwise.")
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="Id of a run, its beginning, or latest, the newest of translate; all runs otherwise."
+        ),
     ] = None,
 ) -> int:
     """Look through the stored runs, or one of them, turn by turn.

@@ -1,4 +1,4 @@
-"""Who is at work on a run: a lock of the process that goes with it, however the process ends.
+"""Who is at work on a run, or an evaluation: a lock of the process that goes with it, however the process ends.
 
 One byte of a file beside the database stands for each run, locked as an open-file-description lock (Linux), so that two
 claims conflict even within one process and nothing has to be cleaned up after a `kill -9`. What this does not cover:
@@ -21,18 +21,27 @@ _FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length,
 
 
 @contextmanager
-def claim(database: Path, run_id: str) -> Iterator[None]:
+def claim(database: Path, run_id: str, refusal: StoreError | None = None) -> Iterator[None]:
     """Hold the run for the time of the block.
 
+    Args:
+        database: Whose run; the file of locks lies beside it.
+        run_id: Of the run, or the name of what else is held.
+        refusal: Raised where another process holds it, if it is no run.
+
     Raises:
-        StoreError: Another process is at work on it.
+        StoreError: Another process is at work on it, or the file of locks cannot be written.
     """
-    file = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    path = _lock_file(database)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(f"the file of locks cannot be written: {error.strerror}", where=str(path)) from error
     try:
         try:
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, _request(run_id))
         except BlockingIOError as error:
-            raise StoreError(
+            raise refusal or StoreError(
                 f"another process is at work on run {run_id}",
                 where=str(database),
                 hint=f"Watch it: cudaperf watch {run_id}; or stop that process, then resume.",

@@ -50,6 +50,7 @@ from cudaperf_agent.tasks.serialise import task_from_dict, task_to_dict
 _SUMMARY = [getattr(RunRow, f.name) for f in fields(RunSummary)]
 _ID_TRIES = 8
 _LATEST = "latest"
+_TRANSLATE = "translate"
 
 
 class Store:
@@ -98,7 +99,7 @@ class Store:
         trajectories: int,
         turns: int,
         created: float,
-        origin: str = "translate",
+        origin: str = _TRANSLATE,
         run_id: str | None = None,
     ) -> str:
         """Record a new run as running and return its id (`run_id`, or a new one).
@@ -181,16 +182,13 @@ class Store:
         return {row.origin: row.runs for row in self._all(query)}
 
     def find_run(self, prefix: str) -> str:
-        """The id that begins with `prefix`; ``latest`` is the newest run's.
+        """The id that begins with `prefix`; ``latest`` is the newest translation's.
 
         Raises:
             StoreError: None does, or several do.
         """
         if prefix == _LATEST:
-            newest = self.list_runs(1)
-            if not newest:
-                raise StoreError("there are no runs yet", where=self.path, hint="Make one: cudaperf translate FILE.c")
-            return newest[0].id
+            return self._latest()
         wanted = prefix.strip().lower()
         query = select(RunRow.id).where(RunRow.id.startswith(wanted, autoescape=True)).order_by(RunRow.id).limit(6)
         found = [row.id for row in self._all(query)] if wanted else []
@@ -203,8 +201,22 @@ class Store:
             raise StoreError(f"{prefix!r} fits several runs: {shown}", hint="Give more characters of the id.")
         return str(found[0])
 
+    def _latest(self) -> str:
+        newest = self.list_runs(1, origin=_TRANSLATE)
+        if newest:
+            return newest[0].id
+        make = "make one: cudaperf translate FILE.c"
+        others = ", ".join(f"{origin} {count}" for origin, count in self.count_runs().items())
+        if not others:
+            raise StoreError("there are no runs yet", where=self.path, hint=f"M{make[1:]}")
+        raise StoreError(
+            f"{_LATEST} is the newest run of {_TRANSLATE}, and there is none yet, only others ({others})",
+            where=self.path,
+            hint=f"Name one of those by its id, `cudaperf runs --origin all` lists them; or {make}",
+        )
+
     def get_run(self, run_id: str) -> Run:
-        """One run with its task; `run_id` may be a unique prefix or ``latest``.
+        """One run with its task; `run_id` may be a unique prefix or ``latest``, as for `find_run`.
 
         Raises:
             StoreError: There is no such run, or its task cannot be read.

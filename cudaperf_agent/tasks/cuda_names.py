@@ -30,19 +30,23 @@ erfinvf fdivide fdividef llmax llmin max min norm norm3d norm3df norm4d norm4df 
 normf rcbrt rcbrtf rhypot rhypotf rnorm rnorm3d rnorm3df rnorm4d rnorm4df rnormf rsqrt rsqrtf sincospi sincospif sinpi
 sinpif uint3 ullmax ullmin umax umin
 """
-# Of what libcudart_static.a takes from the C library, and no header above declares.
+# What libcudart_static.a takes from the C library, beside threads, and no header above declares.
 _RUNTIME = frozenset(
     """
-    bind chmod close closedir connect dlclose dlopen dlsym fcntl getcwd getpid gettimeofday kill listen lseek madvise
-    mkdir mkfifo mmap mprotect munmap open opendir pipe poll read readdir rmdir socket syscall sysconf uname unlink
-    usleep write
+    bind chmod close closedir connect dlclose dlerror dlmopen dlopen dlsym dlvsym fchmod fcntl ftruncate
+    get_nprocs getcwd getegid geteuid gethostname getpid gettimeofday getuid gnu_get_libc_version kill listen
+    lseek madvise mkdir mkfifo mmap mprotect munmap nftw open opendir pipe poll read readdir recvmsg rmdir
+    sched_yield sem_destroy sem_init sem_post sem_timedwait sem_trywait sem_wait sendmsg setsockopt shm_open
+    shm_unlink shmat shmctl shmdt shmget socket socketpair strstr syscall sysconf sysinfo uname unlink usleep
+    write
     """.split()
 )
+_THREADS = "pthread_"
 # What a candidate that calls it is a cheat for, and nothing above has.
 _SUSPICIOUS = frozenset(
     """
-    clone dladdr execl execle execlp execv execve execvp fork getaddrinfo longjmp memfd_create openat pthread_create
-    ptrace recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask shm_open shmat shmget vfork
+    clone dladdr execl execle execlp execv execve execvp fork getaddrinfo longjmp memfd_create openat ptrace
+    recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask vfork
     """.split()
 )
 
@@ -59,7 +63,7 @@ def _declared() -> frozenset[str]:
 
 def why_not_entry(name: str) -> str | None:
     """Why a function of this name cannot be replaced by one in CUDA; `None` where it can."""
-    if name in _RUNTIME:
+    if _of_runtime(name):
         return f"CUDA's runtime calls the C library's `{name}`, and would call this function instead"
     if name in _declared():
         return f"CUDA's headers have a function `{name}` of their own"
@@ -68,4 +72,8 @@ def why_not_entry(name: str) -> str | None:
 
 def is_taken(name: str) -> bool:
     """Whether generated code had better call a helper of this name something else."""
-    return name in _RUNTIME or name in _SUSPICIOUS or name in _OVERLOADED or name in _declared()
+    return _of_runtime(name) or name in _SUSPICIOUS or name in _OVERLOADED or name in _declared()
+
+
+def _of_runtime(name: str) -> bool:
+    return name in _RUNTIME or name.startswith(_THREADS)

@@ -374,6 +374,29 @@ def test_runs_of_translate_are_listed_and_the_others_counted(cli: Cli, saxpy: Pa
     assert "another origin" not in cli("runs", "--task", "no such task").err
 
 
+def test_latest_is_of_what_runs_lists(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
+    from cudaperf_agent.store.repository import Store
+
+    assert cli("translate", saxpy, "--policy", script(tmp_path, answer("correct")), "--out", tmp_path).code == 0
+    with Store() as store:
+        (mine,) = store.list_runs()
+        task = store.get_run(mine.id).task
+        store.create_run(
+            task, policy="p", backend="b", config={}, trajectories=1, turns=1, created=mine.created + 9, origin="eval"
+        )
+        asked = (("show", "latest"), ("report", "latest", "--format", "md"), ("resume", "latest", "--out", tmp_path))
+        for words in asked:
+            named, by_id = cli(*words), cli(*(mine.id if word == "latest" else word for word in words))
+            assert named.code == 0, named.err
+            assert named.out == by_id.out
+        store.delete_run(mine.id)
+    for words in asked:
+        refused = cli(*words)
+        assert refused.code == 2
+        assert "only others (eval 1)" in refused.err
+        assert "cudaperf runs --origin all" in refused.err
+
+
 def test_a_finished_run_is_told_again_by_resume(cli: Cli, saxpy: Path, tmp_path: Path) -> None:
     policy = script(tmp_path, answer("correct"))
     first = cli("translate", saxpy, "--policy", policy, "--out", tmp_path / "one-out")

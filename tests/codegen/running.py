@@ -9,13 +9,14 @@ from pathlib import Path
 
 from cudaperf_agent.codegen.dropin import make_dropin
 from cudaperf_agent.cuda import emulator
+from cudaperf_agent.cuda.link import OWN_FIRST, linked_c
 from cudaperf_agent.execution.child import Limits
 from cudaperf_agent.execution.native import call_native
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.compare import compare
 from cudaperf_agent.tasks.model import Case, Task
 from cudaperf_agent.tasks.oracle import Oracle
-from cudaperf_agent.tasks.stub import call_stub, entry_prototype, native_arguments, outputs_by_name
+from cudaperf_agent.tasks.stub import native_arguments, outputs_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,10 @@ async def check(
     """Build a device-form source in check mode, in an existing folder, and run it on cases in each order of threads."""
     dropin = make_dropin(task, source)
     assert dropin is not None
-    head = dropin.host_c or f"{task.type_declarations}\n{entry_prototype(task)};\n"
-    (folder / "linked.c").write_text(f"{head}\n{call_stub(task)}")
-    compiler = await asyncio.create_subprocess_exec("gcc", "-O1", "-fPIC", "-w", "-c", "linked.c", cwd=folder)
+    (folder / "linked.c").write_text(linked_c(task, dropin))
+    compiler = await asyncio.create_subprocess_exec(
+        "gcc", "-O1", "-fPIC", OWN_FIRST, "-w", "-c", "linked.c", cwd=folder
+    )
     assert await compiler.wait() == 0
     built = await emulator.build(
         dropin.cu, path_name=f"{task.name}.cu", folder=folder, extra=[folder / "linked.o"], mode="check"

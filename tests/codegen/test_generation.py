@@ -41,6 +41,16 @@ async def test_the_naive_variant_gives_what_the_c_gives(path: Path, tmp_path: Pa
     assert trouble.text == ""
 
 
+@pytest.mark.parametrize("name", ["clone", "send", "wcslen"])
+async def test_an_entry_may_be_called_as_a_function_of_the_c_library(name: str, tmp_path: Path) -> None:
+    source = f"void {name}(int n, const float *x, float *y) {{\n for (int i = 0; i < n; i++) y[i] = 2 * x[i];\n}}\n"
+    task = await prepare(load_task(source=source))
+    naive = generate(task).naive
+    assert naive is not None
+    cases = make_cases(task, hidden=False)
+    assert (await check(task, naive.source, cases, tmp_path, oracle=Oracle(task))).text == ""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TRANSLATED + PROGRAMS, ids=lambda p: p.stem)
 async def test_every_variant_passes_visible_and_hidden_cases(path: Path, tmp_path: Path) -> None:

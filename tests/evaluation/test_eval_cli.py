@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,6 +152,33 @@ def test_other_settings_under_one_name_are_refused(cli: Run, suite: Path, tmp_pa
     assert code == 2
     assert "e was begun with n 1, not 2" in err
     assert "--out e-2" in err
+
+
+def test_beside_a_process_at_work_on_it_an_evaluation_is_refused(cli: Run, suite: Path, tmp_path: Path) -> None:
+    policy = script(tmp_path, answer("correct"))
+    run = ("run", "--suite", suite, "--policy", policy, "--n", 1, "--turns", 1, "--seeds", 1)
+    holding = "from training.evaluation.plan import Plans\nwith Plans().claim('e'):\n    print(flush=True)\n    input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", holding],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    other.stdout.readline()
+    try:
+        code, out, err = cli(*run, "--out", "e")
+        assert (code, out) == (2, "")
+        assert "another process is at work on the evaluation e" in err
+        assert "the same command then goes on" in err
+        assert "resume" not in err
+        assert Plans().load("e") is None
+        assert cli(*run, "--out", "e-2")[0] == 0
+    finally:
+        other.kill()
+        other.communicate()
+    assert cli(*run, "--out", "e")[0] == 0
 
 
 def test_a_kernelbench_folder_is_run_and_reported_by_levels(

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="the training extra is not installed
 pytest.importorskip("trl", reason="the training extra is not installed")
 
 from training.sft.config import LoraSettings, OptimiserSettings, SftConfig, load_config  # noqa: E402
-from training.sft.rows import Row, write_rows  # noqa: E402
+from training.sft.rows import Row, RowsConfig, write_rows  # noqa: E402
 from training.sft.run import Trained, prepared, train  # noqa: E402
 from training.sft.tiny import tiny_model  # noqa: E402
 from training.sft.tokens import IGNORED, Encoded, encode, learning_order  # noqa: E402
@@ -280,6 +280,34 @@ def test_a_dry_run_prints_config_and_plan_and_trains_nothing(
     assert told["plan"]["steps"] == 8
     assert told["config"]["optimiser"]["batch"] == 4
     assert not (tmp_path / "o" / "adapter").exists()
+
+
+@pytest.mark.parametrize("lacks", ["config.json", "tokenizer", "weights"])
+@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["train", "dry run"])
+def test_a_model_that_is_none_is_told_before_rows_are_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lacks: str, more: list[str]
+) -> None:
+    from cudaperf_agent.cli.main import main
+
+    model, out, config = tmp_path / "model", tmp_path / "run", tmp_path / "sft.toml"
+    if lacks != "config.json":
+        model.mkdir()
+        (model / "config.json").write_text("{}")
+        (model / ("model.safetensors" if lacks == "tokenizer" else "tokenizer.json")).write_text("")
+    config.write_text("workers = 1\n[rows]\nprograms = 1\n")
+    assert main(["train", "sft", "--config", str(config), "--model", str(model), "--out", str(out), *more]) == 2
+    told = capsys.readouterr().err
+    assert f"{model} is no Hugging Face model folder (it has no {lacks})" in told
+    assert "`smollm2`" in told
+    assert "making rows" not in told
+    assert not out.exists()
+
+
+def test_without_a_checkpoint_nothing_is_made_to_resume(tmp_path: Path) -> None:
+    config = SftConfig(model="tiny", rows=RowsConfig(programs=1), workers=1)
+    with pytest.raises(UsageError, match="no checkpoint to resume"):
+        train(config, tmp_path / "run", resume=True, say=silent)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])

@@ -190,6 +190,20 @@ def test_a_run_is_found_by_a_unique_prefix(store: Store) -> None:
             store.find_run(nothing)
 
 
+def test_latest_is_the_newest_translation(store: Store) -> None:
+    for run, created, origin in (("0eva", 30.0, "eval"), ("0old", 10.0, "translate"), ("0new", 20.0, "translate")):
+        new_run(store, run_id=run, created=created, origin=origin)
+    assert store.find_run("latest") == store.get_run("latest").summary.id == "0new"
+
+
+def test_latest_without_a_translation_tells_of_the_others(store: Store) -> None:
+    for run, origin in (("0ab", "eval"), ("0cd", "eval"), ("0ef", "grpo")):
+        new_run(store, run_id=run, origin=origin)
+    with pytest.raises(StoreError, match=r"only others \(eval 2, grpo 1\)") as caught:
+        store.find_run("latest")
+    assert "cudaperf runs --origin all" in str(caught.value.hint)
+
+
 def test_a_taken_id_is_refused(store: Store) -> None:
     new_run(store, run_id="mine")
     with pytest.raises(StoreError, match="already") as caught:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cudaperf_agent.errors import ConfigError
+from cudaperf_agent.errors import ConfigError, reading_hint
 from cudaperf_agent.features.model import ORDER
 from training.dataset.table import EXTENDED, Table, from_rows, median_error, read_rows
 
@@ -148,12 +149,18 @@ def read_candidates(path: Path) -> list[Candidate]:
     Raises:
         ConfigError: The file cannot be read, or a line is malformed.
     """
-    hint = "one JSON object a line: task, source, status, seconds"
+    hint = "one JSON object a line: task, source, status, seconds; `cudaperf dataset sampled` writes such files"
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         lines = raw.decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise ConfigError(f"the sampled kernels cannot be read: {error}", where=str(path), hint=hint) from None
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        told = "the answers cannot be read: no gzip file, or not a whole one"
+        raise ConfigError(told, where=str(path), hint="copy it again, or take the suffix .gz off a plain one") from None
+    except UnicodeDecodeError:
+        raise ConfigError("the answers are not UTF-8 text", where=str(path), hint=hint) from None
+    except OSError as error:
+        told = f"the answers cannot be read: {(error.strerror or str(error)).lower()}"
+        raise ConfigError(told, where=str(path), hint=reading_hint(error)) from None
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -6,13 +6,15 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from cudaperf_agent.errors import StoreError, UsageError
 from cudaperf_agent.execution.paths import data_dir
+from cudaperf_agent.store.claims import claim
 from training.evaluation.suite import Suite
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -142,6 +144,30 @@ class Plans:
                 f"the evaluation cannot be read: {error}", where=str(path), hint="choose another --out NAME"
             ) from error
 
+    @contextmanager
+    def claim(self, name: str) -> Iterator[None]:
+        """Hold an evaluation while working on it, from before its plan is loaded.
+
+        Raises:
+            UsageError: It is no name.
+            StoreError: Another process is at work on it, or the folder cannot be written.
+        """
+        path = self.path(name)
+        refusal = StoreError(
+            f"another process is at work on the evaluation {name}",
+            where=str(path),
+            hint=f"Wait until it has ended, or stop it: the same command then goes on. Beside it: --out {name}-2",
+        )
+        self._make_folder(path)
+        with claim(self.folder / "plans", name, refusal):
+            yield
+
+    def _make_folder(self, path: Path) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _not_written(path, error) from error
+
     def save(self, plan: Plan) -> None:
         """Write it, whole or not at all.
 
@@ -150,15 +176,19 @@ class Plans:
         """
         path = self.path(plan.name)
         new = path.with_suffix(".new")
+        self._make_folder(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             with new.open("w", encoding="utf-8") as file:
                 json.dump(plan.to_dict(), file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(path)
         except OSError as error:
-            raise StoreError(f"the evaluation cannot be written: {error.strerror}", where=str(path)) from error
+            raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"the evaluation cannot be written: {error.strerror}", where=str(path))
 
 
 def check_same(plan: Plan, settings: Settings, suite: Suite, policy: str, backend: str) -> None:

@@ -74,6 +74,38 @@ def load_rows(config: SftConfig, out: Path, say: Callable[[str], None]) -> list[
     return read_rows(path)
 
 
+_OF_A_MODEL = {
+    "config.json": ("config.json",),
+    "tokenizer": ("tokenizer.json", "tokenizer_config.json"),
+    "weights": ("*.safetensors", "*.bin"),
+}
+"""What a Hugging Face folder has, and by which files."""
+
+
+def check_model(name: str) -> None:
+    """Find out quickly whether there is a model of this name, before the work that comes first.
+
+    Raises:
+        BackendUnavailable: The weights in the box are not installed.
+        UsageError: There is no such folder, or it lacks something.
+    """
+    if name == "smollm2":
+        from cudaperf_agent.policies.smollm2 import check_smollm2
+
+        check_smollm2()
+    elif name != "tiny":
+        folder = Path(name).expanduser()
+        lacking = [
+            what for what, files in _OF_A_MODEL.items() if not any(True for file in files for _ in folder.glob(file))
+        ]
+        if lacking:
+            raise UsageError(
+                f"{name} is no Hugging Face model folder (it has no {lacking[0]})",
+                where="model",
+                hint="name a folder that is one, or `smollm2`, the model in the box, or `tiny`, to try things out",
+            )
+
+
 def model_folder(name: str, out: Path) -> Path:
     """The folder of a model by its name in a configuration.
 
@@ -81,6 +113,7 @@ def model_folder(name: str, out: Path) -> Path:
         BackendUnavailable: A library or the weights are missing.
         UsageError: There is no such folder.
     """
+    check_model(name)
     if name == "smollm2":
         from cudaperf_agent.policies.smollm2 import smollm2_folder
 
@@ -89,10 +122,7 @@ def model_folder(name: str, out: Path) -> Path:
         from training.sft.tiny import tiny_model
 
         return tiny_model(out / "tiny-model")
-    folder = Path(name).expanduser()
-    if not (folder / "config.json").exists():
-        raise UsageError(f"{name} is no Hugging Face model folder (it has no config.json)", where="model")
-    return folder
+    return Path(name).expanduser()
 
 
 def plan(config: SftConfig, rows: list[Row], encoded: list[Encoded]) -> Plan:
@@ -115,8 +145,8 @@ def prepared(config: SftConfig, out: Path, say: Callable[[str], None]) -> tuple[
     """Plan, encoded rows, tokenizer and model folder of a run.
 
     Raises:
-        BackendUnavailable: transformers is not installed.
-        UsageError: There are fewer rows than one batch takes.
+        BackendUnavailable: transformers is not installed, or the weights are not.
+        UsageError: There is no such model, or there are fewer rows than one batch takes.
     """
     try:
         from transformers import AutoTokenizer
@@ -124,6 +154,7 @@ def prepared(config: SftConfig, out: Path, say: Callable[[str], None]) -> tuple[
         raise BackendUnavailable(
             f"{error.name or 'transformers'} is not installed", hint='pip install "cudaperf-agent[training]"'
         ) from error
+    check_model(config.model)
     out.mkdir(parents=True, exist_ok=True)
     rows = load_rows(config, out, say)
     folder = model_folder(config.model, out)
@@ -145,8 +176,9 @@ def train(
 
     Raises:
         BackendUnavailable: A library is missing.
-        UsageError: There is nothing to resume, or there are too few rows.
+        UsageError: There is nothing to resume, no such model, or there are too few rows.
     """
+    checkpoint = _checkpoint(out) if resume else None
     planned, encoded, tokenizer, folder = prepared(config, out, say)
     try:
         from datasets import Dataset
@@ -172,7 +204,6 @@ def train(
     progress = Progress(planned.steps, settings.seconds)
     narrator = Narrator(out / METRICS, progress, settings, say)
     WarmStartTrainer.progress, WarmStartTrainer.settings = progress, settings
-    checkpoint = _checkpoint(out) if resume else None
     if not resume:
         (out / METRICS).unlink(missing_ok=True)
     trainer = WarmStartTrainer(

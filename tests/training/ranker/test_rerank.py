@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -241,6 +242,30 @@ def test_the_command_compares_two_phases(tmp_path: Path, capsys: pytest.CaptureF
     assert (found["score"]["difference"]["value"], found["correct"]["difference"]["value"]) == (0, 1)
     assert main(["ranker", "rerank", str(path), "--against", "y"]) == EXIT_USAGE
     assert "name that one with --phase" in capsys.readouterr().err
+
+
+def test_answers_that_cannot_be_read_are_told_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = gzip.compress(b"\n" * 999)
+    places = {
+        "absent.jsonl": (None, "no such file or directory", "Check the name."),
+        "plain.jsonl.gz": (b"{}", "no gzip file", "take the suffix .gz off"),
+        "cut.jsonl.gz": (whole[:-9], "not a whole one", "copy it again"),
+        "broken.jsonl.gz": (whole[:10] + b"\xff" * 9, "no gzip file", "copy it again"),
+        "latin.jsonl": (b"\xe9", "not UTF-8 text", "one JSON object a line"),
+        "empty.jsonl": (b"{}", "task Field required", "cudaperf dataset sampled"),
+    }
+    for name, (raw, told, remedy) in places.items():
+        path = tmp_path / name
+        if raw is not None:
+            path.write_bytes(raw)
+        assert main(["ranker", "rerank", str(path)]) == EXIT_USAGE
+        shown = capsys.readouterr().err
+        assert f"error: {path}:" in shown
+        assert told in shown
+        assert remedy in shown
+        assert "Errno" not in shown
+    assert main(["ranker", "rerank", str(tmp_path)]) == EXIT_USAGE
+    assert "is a directory\n  This is a folder: name a file in it." in capsys.readouterr().err
 
 
 def test_the_kept_answers_of_policies_are_read(capsys: pytest.CaptureFixture[str]) -> None:

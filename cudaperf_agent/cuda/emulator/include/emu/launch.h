@@ -1,7 +1,6 @@
 // `kernel<<<grid, block, shared, stream>>>(arguments)` arrives here as
 // `::emu::Launch("kernel", __LINE__, grid, block, shared, stream).run([&](auto &&...a) { kernel(a...); }, arguments)`.
 #pragma once
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -52,7 +51,7 @@ struct Launch {
       : kernel(kernel_), line(line_), grid(grid_), block(block_), shared(shared_) {}
 
   template <class F, class... A> EMU_UNCHECKED void run(F &&call, A &&...arguments) {
-    const emu_range parameters[] = {{std::addressof(arguments), sizeof arguments}..., {nullptr, 0}};
+    const emu_range parameters[] = {{__builtin_addressof(arguments), sizeof arguments}..., {nullptr, 0}};
     if constexpr (std::is_invocable_v<F, Picked<IntOrSame, std::remove_reference_t<A>>...>)
       start([&]() EMU_UNCHECKED { call(pick<IntOrSame>(arguments)...); }, parameters, sizeof...(A));
     else
