@@ -22,6 +22,8 @@ class GraphConfig:
             the trajectory. A policy that always answers alike costs so many calls more, once.
         fixed_horizon: Go on to the last turn whatever happens, as training needs (there, stopping early would be
             profitable, since rewards can be negative); only a policy that declines ends sooner.
+        lean: Where nothing is timed, go on past a correct candidate that does more work than is ordinary (`cuda.work`),
+            while there are turns: it is right, and far slower than need be.
         hidden: Put the best attempt to the hidden cases at the end and time it again. Training does without, and its
             best attempt stands by the visible cases.
         seconds: After so many seconds no new turn begins, and what is best so far is finished; `None` for no limit.
@@ -37,6 +39,7 @@ class GraphConfig:
     seed: int = 0
     redraws: int = 2
     fixed_horizon: bool = False
+    lean: bool = False
     hidden: bool = True
     seconds: float | None = None
     batch_seconds: float = 0.002

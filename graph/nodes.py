@@ -20,7 +20,7 @@ from cudaperf_agent.store.projection import FINISH, HIDDEN_NODES
 from cudaperf_agent.store.records import Tokens
 from graph.context import Assessment, Context
 from graph.events import Event, EventKind
-from graph.selection import ranked
+from graph.selection import excess, ranked
 from graph.sources import source_key
 from graph.state import PastTurn, State, attempts, plain, storable
 from graph.steps import Found, run_step
@@ -251,5 +251,5 @@ def _stop_after(verdict: Verdict, turn: int, context: Context) -> str:
         return "turns"
     untimed = context.deps.verifier.backend != "gpu"
     if verdict.correct and untimed and not context.config.fixed_horizon:
-        return "correct"
+        return "" if context.config.lean and excess(verdict) > 1 else "correct"
     return ""

@@ -97,7 +97,11 @@ async def translate_async(
             tell(f"{task.path}: running the C of {task.name} under the sanitizers")
         task = await parts.prepared(task, made.verifier)
         config = GraphConfig(
-            turns=wanted.turns, trajectories=wanted.trajectories, seed=wanted.seed, seconds=wanted.time_budget
+            turns=wanted.turns,
+            trajectories=wanted.trajectories,
+            seed=wanted.seed,
+            lean=True,
+            seconds=wanted.time_budget,
         )
         result = await run_task(task, made.deps, config, on_event=on_event, control=control)
         return _translation(task, result, made)

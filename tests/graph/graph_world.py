@@ -99,7 +99,7 @@ def timed(status: Status, seconds: float | None, message: str = "") -> Verdict:
 
 @dataclass
 class DirectiveVerifier:
-    """Reads the verdict out of the candidate: ``// STATUS [SECONDS] [hidden=STATUS]``; counts every call by source."""
+    """Reads the verdict out of the candidate: ``// STATUS [SECONDS] [hidden=STATUS] [work=RATIO]``; counts calls."""
 
     backend: str = "gpu"
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -120,6 +120,10 @@ class DirectiveVerifier:
         verdict = replace(
             timed(status, None, "y differs" if status is not Status.CORRECT else ""), backend=self.backend
         )
+        ratio = next((int(w.removeprefix("work=")) for w in words if w.startswith("work=")), 0)
+        if ratio:
+            work = {"writes": 10 * ratio, "span": 1, "plain_writes": 10, "plain_span": 1}
+            verdict = replace(verdict, profile={"work": work})
         if status is Status.WRONG:
             failure = FailedCase("n=7", {"n": "7"}, "y differs", "y", 3, "1.0", "2.0", 1.0, 1e-6)
             verdict = replace(verdict, failure=failure)

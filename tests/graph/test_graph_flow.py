@@ -58,6 +58,26 @@ async def test_an_untimed_trajectory_stops_at_the_first_correct_candidate() -> N
     assert (result.summary.best_seconds, result.summary.best_speedup) == (None, None)
 
 
+async def test_an_untimed_search_goes_on_past_work_that_is_done_over_again_if_it_is_to_be_lean() -> None:
+    script = [candidate(f"correct work={ratio}", ratio) for ratio in (100, 20, 2, 1)]
+    emulator = DirectiveVerifier(backend="emulator")
+    result, _ = await carry_out(script, verifier=emulator, config=GraphConfig(lean=True))
+    assert result.best is not None
+    assert (result.best.turn, reasons(result), len(result.attempts)) == (2, ["correct"], 3)
+    # The turns end: the one with least work is taken.
+    result, _ = await carry_out(script, verifier=emulator, config=GraphConfig(turns=2, lean=True))
+    assert result.best is not None
+    assert (result.best.turn, reasons(result)) == (1, ["turns"])
+    result, _ = await carry_out(script, verifier=emulator)
+    assert result.best is not None
+    assert (result.best.turn, reasons(result), len(result.attempts)) == (0, ["correct"], 1)
+    # What is timed is judged by its time.
+    slower = [candidate("correct 1e-6 work=100"), candidate("correct 2e-6", 1)]
+    result, _ = await carry_out(slower, config=GraphConfig(turns=2, lean=True))
+    assert result.best is not None
+    assert result.best.turn == 0
+
+
 async def test_a_source_that_comes_back_ends_the_trajectory_whatever_its_layout() -> None:
     first = candidate("wrong") + "int f(int a) { return a+1; }\n"
     again = "// other words\n" + candidate("wrong") + "int f(int a)\n{\n  return a + 1; /* same */\n}\n"
