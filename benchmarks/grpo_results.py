@@ -62,6 +62,7 @@ LOGGED = {
     "rewards/structural/mean": "structural part",
     "clipped/structural_low": "structural score at its lower clip",
     "clipped/structural_high": "structural score at its upper clip",
+    "charged/work": "correct ones charged for work",
     "entropy": "entropy of what is learned from, nats a token",
     "completions/clipped_ratio": "answers cut",
     "distinct_sources_per_group": "distinct sources of 16",
@@ -132,11 +133,16 @@ def training(runs: dict[str, Steps], name: str) -> Iterator[str]:
     """What the log says."""
     told = ", ".join(f"`{n}` ({CONDITIONS.get(n, n)}) {len(s)} steps in {spent(s):.0f} s" for n, s in runs.items())
     alike = len({len(s) for s in runs.values()}) == 1
+    charged = (
+        ", and work that is done over again is charged for"
+        if any("charged/work" in s[0] for s in runs.values())
+        else ""
+    )
     budget = "as many steps" if alike else "as many steps as the time of each held, which are not equally many"
     yield (
         f"Conditions with one seed, the same tasks in the same order and {budget}: {told}. A step is 8 tasks × 16 "
         "trajectories × 2 turns, tested on the emulator; nothing is timed, so that correctness and structure alone are "
-        "rewarded. With one seed a condition, this is a demonstration, no claim that one reward is better."
+        f"rewarded{charged}. With one seed a condition, this is a demonstration, no claim that one reward is better."
     )
     yield ""
     reward, correct = (picture_name(name, what) for what in ("reward", "correct"))

@@ -121,7 +121,7 @@ def test_the_log_tells_rates_diversity_and_alarms() -> None:
         return turn(trajectory, number, math.log2(speedup), parts=parts)
 
     turns = [
-        timed(0, 0, 4.0, 3.0, structural_clipped="high"), timed(1, 0, 2.0, 2.0),
+        timed(0, 0, 4.0, 3.0, structural_clipped="high"), timed(1, 0, 2.0, 2.0, excess=3.0),
         timed(2, 0, 0.5, 1.0, clipped="low"),
         turn(3, 0, -3.0, status="no_code", source_key="", parts={"outcome": "uncompiled"}),
         turn(0, 1, -3.0, status="cheat", parts={"outcome": "uncompiled"}),
@@ -137,6 +137,7 @@ def test_the_log_tells_rates_diversity_and_alarms() -> None:
     assert found["cheats"] == 1
     assert found["rollout/left_group"] == 1 / 8
     assert found["clipped/low"] == 0.25
+    assert found["charged/work"] == 0.25
     assert (found["clipped/structural_low"], found["clipped/structural_high"]) == (0.0, 0.25)
     assert found["distinct_sources_per_group"] == 3.5
     assert found["zero_variance_groups"] == 0.0

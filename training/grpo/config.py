@@ -77,7 +77,7 @@ class VerifySection(Section):
     backend: Literal["auto", "emulator"] = "auto"
     """`auto` takes the GPU where there is one; the emulator takes processors only."""
     timing: bool = True
-    """Time correct candidates on the GPU; without, only correctness and structure are rewarded."""
+    """Time correct candidates on the GPU; without, speed is not rewarded, only needless work charged for."""
     emulate: bool = True
     """On the GPU, look for memory errors and races on the emulator too: more processor time, fewer false passes."""
     samples: int = Field(default=24, ge=5)

@@ -84,6 +84,7 @@ def _rates(rows: Sequence[Turn], turns: int) -> dict[str, float]:
 def _rewards(rows: Sequence[Turn]) -> dict[str, float]:
     scored = [t for t in rows if t.reward is not None]
     correct = [t for t in scored if t.parts.get("outcome") == "correct" and _speedup(t) is not None]
+    right = [t for t in scored if t.parts.get("outcome") == "correct"]
     structural = [t for t in scored if t.parts.get("score") is not None]
     rewards = [t.reward for t in scored if t.reward is not None]
     return {
@@ -94,6 +95,7 @@ def _rewards(rows: Sequence[Turn]) -> dict[str, float]:
         "credit/mean": _mean([t.credit for t in scored if t.credit is not None]),
         "clipped/low": _share(t.parts.get("clipped") == "low" for t in correct),
         "clipped/high": _share(t.parts.get("clipped") == "high" for t in correct),
+        "charged/work": _share(t.parts.get("excess", 1.0) > 1 for t in right),
         "clipped/structural_low": _share(t.parts.get("structural_clipped") == "low" for t in structural),
         "clipped/structural_high": _share(t.parts.get("structural_clipped") == "high" for t in structural),
     }

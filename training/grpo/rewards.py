@@ -71,5 +71,6 @@ def rewarded(reward: Reward | None, *, verifiable: bool) -> dict[str, Any] | Non
         "baseline": parts.baseline,
         "clipped": parts.clipped,
         "structural_clipped": reward.structural_clipped,
+        "excess": reward.verifiable.excess,
         "cv": parts.cv,
     }
