@@ -7,6 +7,7 @@ an error, or another function; a helper is renamed for it, the entry, whose name
 from __future__ import annotations
 
 import functools
+import re
 
 from cudaperf_agent.tasks.clang_c import parse_c
 
@@ -33,16 +34,48 @@ sinpif uint3 ullmax ullmin umax umin
 # Of what libcudart_static.a takes from the C library, and no header above declares.
 _RUNTIME = frozenset(
     """
-    bind chmod close closedir connect dlclose dlopen dlsym fcntl getcwd getpid gettimeofday kill listen lseek madvise
-    mkdir mkfifo mmap mprotect munmap open opendir pipe poll read readdir rmdir socket syscall sysconf uname unlink
-    usleep write
+    bind chmod close closedir connect dlclose dlerror dlmopen dlopen dlsym dlvsym fchmod fcntl ftruncate get_nprocs
+    getcwd getegid geteuid gethostname getpid gettimeofday getuid gnu_get_libc_version kill listen lseek madvise
+    mkdir mkfifo mmap mprotect munmap nftw open opendir pipe poll pthread_cond_broadcast pthread_cond_destroy
+    pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_condattr_init
+    pthread_condattr_setpshared pthread_create pthread_detach pthread_getspecific pthread_join pthread_key_create
+    pthread_key_delete pthread_kill pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
+    pthread_mutex_trylock pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init
+    pthread_mutexattr_setpshared pthread_mutexattr_settype pthread_once pthread_rwlock_destroy pthread_rwlock_init
+    pthread_rwlock_rdlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_tryrdlock
+    pthread_rwlock_trywrlock pthread_rwlock_unlock pthread_rwlock_wrlock pthread_rwlockattr_destroy
+    pthread_rwlockattr_init pthread_rwlockattr_setpshared pthread_self pthread_setspecific pthread_spin_destroy
+    pthread_spin_init pthread_spin_lock pthread_spin_trylock pthread_spin_unlock read readdir recvmsg rmdir
+    sched_yield sem_destroy sem_init sem_post sem_timedwait sem_trywait sem_wait sendmsg setsockopt shm_open
+    shm_unlink shmat shmctl shmdt shmget socket socketpair syscall sysconf sysinfo uname unlink usleep write
     """.split()
 )
+# Of the same, what those headers declare.
+_RUNTIME_DECLARED = frozenset(
+    """
+    abort atexit atoi calloc clock_gettime exit fclose fdopen feof ferror fflush fgetc fgets fileno fopen fprintf
+    fread free fscanf fseek ftell fwrite getenv localtime_r malloc memchr memcmp memcpy memmove memset nanosleep
+    realloc realpath remove setenv snprintf sscanf strchr strcmp strcpy strdup strlen strncat strncmp strncpy
+    strrchr strstr strtol strtoul time vsnprintf
+    """.split()
+)
+# What the driver's library, which a program gets besides, may take.
+_DRIVER = frozenset(
+    """
+    accept access epoll_create epoll_ctl epoll_wait eventfd getpagesize getrlimit getrusage getsockname getsockopt
+    gettid ioctl mlock mremap munlock openat pipe2 prctl pread pwrite readlink readv recv recvfrom sched_getaffinity
+    sched_setaffinity send sendto shutdown sigaction waitpid writev
+    """.split()
+)
+_API = re.compile(r"cuda[A-Z]\w*|__cuda\w+")
 # What a candidate that calls it is a cheat for, and nothing above has.
 _SUSPICIOUS = frozenset(
     """
-    clone dladdr execl execle execlp execv execve execvp fork getaddrinfo longjmp memfd_create openat pthread_create
-    ptrace recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask shm_open shmat shmget vfork
+    bsd_signal clone clone3 creat dl_iterate_phdr dladdr dladdr1 dlinfo execl execle execlp execv execve execveat
+    execvp execvpe fexecve fork getaddrinfo getcontext longjmp makecontext memfd_create openat pkey_mprotect
+    posix_spawn posix_spawnp process_vm_readv process_vm_writev pthread_sigmask ptrace recvfrom sendto setcontext
+    setjmp sigaction sigaltstack siglongjmp signal sigprocmask sigsetjmp swapcontext sysv_signal thrd_create
+    userfaultfd vfork
     """.split()
 )
 
@@ -66,6 +99,22 @@ def why_not_entry(name: str) -> str | None:
     return None
 
 
+def runtime_calls(name: str) -> bool:
+    """Whether CUDA's runtime would call, or read, what the user's C has of this name, where both are in one program."""
+    return name in _RUNTIME | _RUNTIME_DECLARED | _DRIVER or _API.fullmatch(name) is not None
+
+
+def kept_name(entry: str, name: str) -> str:
+    """What ``NAME_host.c`` calls a function or variable of such a name."""
+    return f"{entry}_{name}"
+
+
 def is_taken(name: str) -> bool:
     """Whether generated code had better call a helper of this name something else."""
-    return name in _RUNTIME or name in _SUSPICIOUS or name in _OVERLOADED or name in _declared()
+    return (
+        name in _RUNTIME
+        or _API.fullmatch(name) is not None
+        or name in _SUSPICIOUS
+        or name in _OVERLOADED
+        or name in _declared()
+    )
