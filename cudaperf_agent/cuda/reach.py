@@ -29,6 +29,7 @@ _HARNESS = "cudaperf_call cudaperf_device_call cudaperf_setup cudaperf_table cud
 # Not functions, or ones whose names no text has: only the linker can tell.
 _LINKED = {
     "environ": "the system outside the computation",
+    "_r_debug _rtld_global _rtld_global_ro _DYNAMIC __libc_stack_end": "symbols of the process around it",
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE": "threads of the host",
 }
 _READABLE = {"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE": "std::thread"}
@@ -37,6 +38,7 @@ _PROGRAM_MAY = frozenset("getenv secure_getenv fopen freopen open openat creat".
 _FORMS = ("{}", "_{}", "__{}", "{}64", "__{}64", "__{}_2", "__{}64_2", "__{}_chk", "__libc_{}", "__sys{}", "__xpg_{}")
 _TRACE = re.compile(r"^.*: (?:reference to|definition of) \S+\n?", re.M)
 _TOLD = re.compile(r"^(?:.*: )?(?P<file>\S[^\n]*?\.l?o): (?P<how>reference to|definition of) (?P<name>\S+)\n?", re.M)
+_START = re.compile(r"[grSM]*crt\w*\.o")  # what a compiler puts around every program
 
 CALLS = {"|".join(map(re.escape, names.split())): why for names, why in _CALLS.items()}
 """Patterns of names of functions, each with what a candidate would reach by them."""
@@ -61,7 +63,8 @@ def traced(said: str, beside: Sequence[str]) -> tuple[tuple[str, ...], str]:
     found: dict[str, None] = {}
     for match in _TOLD.finditer(said):
         name = match["name"].split("@")[0]
-        ours = match["file"].rsplit("/", 1)[-1] not in beside and "(" not in match["file"]
+        file = match["file"].rsplit("/", 1)[-1]
+        ours = file not in beside and not _START.fullmatch(file) and "(" not in match["file"]
         if ours and (match["how"] == "definition of" or name in _known()):
             found.setdefault(f"={name}" if match["how"] == "definition of" else name)
     return tuple(found), _TRACE.sub("", said)
@@ -88,5 +91,10 @@ def _known() -> dict[str, tuple[str, str]]:
     found = {
         form.format(name): (name, why) for names, why in _CALLS.items() for name in names.split() for form in _FORMS
     }
-    found |= {form.format(name): (name, why) for name, why in _LINKED.items() for form in ("{}", "_{}", "__{}")}
+    found |= {
+        form.format(name): (name, why)
+        for names, why in _LINKED.items()
+        for name in names.split()
+        for form in ("{}", "_{}", "__{}")
+    }
     return found | {name: (name, "a name of the test harness or its checker") for name in _HARNESS.split()}

@@ -44,6 +44,9 @@ CHEATS = {
     "behind a method for the device": "struct S {\n__device__ void f() { }\n\nvoid g() { asm(\"nop\"); } };",
     "in a struct for the device": "__device__ struct S {\n\n\nvoid g() { asm(\"nop\"); } } s;",
     "for the host too": '__host__ __device__ void f() {\n#ifndef __CUDA_ARCH__\n\nasm(".byte 0x0f");\n#endif\n}',
+    "the emulator's own": PASTE + '\n\nextern "C" void P(emu_, launch)(const char *);',
+    "an unchecked access": PASTE + '\n\n__attribute__((P(no_, sanitize)("thread"))) __global__ void k() { }',
+    "the checker's macro": PASTE + '#define S P(__SANITIZE_, THREAD)\n\nint S = 1;',
     "elsewhere": PASTE + '#line 1 "/a.h"\n# 1 "/usr/include/a.h" 3\nchar *p = P(get, env)("X");',
 }  # fmt: skip
 

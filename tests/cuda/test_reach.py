@@ -27,6 +27,13 @@ REACHES = {
         "getenv",
     ),
     "data": ('extern "C" char **environ;\nextern "C" char *g() { return environ[0]; }', "environ"),
+    "the loader's own list": ('struct r;\nextern "C" struct r _r_debug;\nvoid *g() { return &_r_debug; }', "_r_debug"),
+    "the loader's table": ('extern "C" char _DYNAMIC[];\nextern "C" char *g() { return _DYNAMIC; }', "_DYNAMIC"),
+    "by a pragma": (
+        '#pragma redefine_extname f getenv\nextern "C" char *f(const char *);\nextern "C" char *g() { return f("X"); }',
+        "getenv",
+    ),
+    "a builtin": ('extern "C" int g() { return __builtin_fork(); }', "fork"),
     "a thread": (
         '#include <thread>\nnamespace s = std;\nextern "C" void g() { s::thread([] {}).join(); }', "std::thread"
     ),
@@ -111,6 +118,7 @@ def test_a_name_has_its_line_where_the_text_has_it() -> None:
 def test_the_linkers_words_are_read_and_left_out(linker: str) -> None:
     said = (
         f"candidate.cu:3: warning: words\n{linker}/tmp/cc a.o: reference to getenv\n"
+        f"{linker}/usr/lib/crti.o: definition of _DYNAMIC\n"
         f"{linker}linked.o: reference to dlsym\nx.c:3: undefined reference to `f'\n"
         f"{linker}/opt/libcudart_static.a(cudart_static.o): reference to dlopen\n"
         f"{linker}/lib/libc.so.6: definition of getenv\nmore\n"
