@@ -12,6 +12,7 @@ from cudaperf_agent.cuda.compile import Compiled, Kind, compile_cuda
 from cudaperf_agent.cuda.emulated import Emulated, build_emulated
 from cudaperf_agent.cuda.link import linked_c
 from cudaperf_agent.cuda.preprocessed import screen_preprocessed
+from cudaperf_agent.cuda.same_text import differing_text
 from cudaperf_agent.cuda.verdict import Diagnostic, Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
@@ -67,6 +68,11 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
     finding = screen(theirs, program=program) or await screen_preprocessed(place, theirs, program=program)
     if finding is not None:
         return _cheat(finding, dropin.form, _of_the_dropin(task, source))
+    other = await differing_text(place, theirs) if place.gpu is None else None
+    if other is not None:
+        return Verdict(
+            Status.UNSUPPORTED, f"line {other.line}: the emulator cannot judge this: {other.message}", dropin.form
+        )
     linked = None if program else linked_c(task, dropin)
     await place.note_build()
     emulating = asyncio.create_task(_emulated(place, dropin.cu, linked))

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from cudaperf_agent.codegen.forms import without_noise
 from cudaperf_agent.cuda.cheats import Finding, screen
-from cudaperf_agent.cuda.compile import CANDIDATE_FILE, CompileConfig, confined
+from cudaperf_agent.cuda.compile import CANDIDATE_FILE, CompileConfig, confined, flags_for
 from cudaperf_agent.cuda.toolchain import Nvcc
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.execution.native import Wrap
 
+PREPROCESSED = "candidate.ii"
 # Only these can make a name that the text does not have, or say what is assembled for the host.
 _MAKES_NAMES = re.compile(r"##|%:%:|\b(?:asm|__asm__|__asm)\b|\b_+\w*(?:CONCAT|CAT|PASTE|JOIN)\w*")
 _RENUMBERS = re.compile(r"^[^\S\n]*(?:#|%:)[^\S\n]*(?:line\b|\d)[^\n]*", re.M)
@@ -29,22 +30,26 @@ async def screen_preprocessed(place: Workplace, source: str, *, program: bool = 
     return screen(text, program=program, replaced=True) if text is not None else None
 
 
-async def preprocessed(nvcc: Nvcc, source: str, *, config: CompileConfig, wrap: Wrap | None) -> str | None:
+async def preprocessed(
+    nvcc: Nvcc, source: str, *, config: CompileConfig, wrap: Wrap | None, device: bool = False
+) -> str | None:
     """The source with macros replaced, every line where it was; `None` where it cannot be preprocessed.
 
-    As for the host: without ``__CUDA_ARCH__``, so that what is kept for devices alone is not in it.
+    As for the host: without ``__CUDA_ARCH__``, so that what is kept for devices alone is not in it; or as for a device.
     """
     folder = Path(tempfile.mkdtemp(prefix="cudaperf-screen-"))
     try:
         (folder / CANDIDATE_FILE).write_text(_keeping_its_lines(source))
-        argv = [str(nvcc.path), *config.flags, "-E", "-U__CUDA_ARCH__", "-o", "candidate.ii", CANDIDATE_FILE]
-        child = await confined(argv, folder, config, wrap)
-        made = folder / "candidate.ii"
-        if not child.ok or not made.is_file() or made.is_symlink():
-            return None
-        return own_lines(made.read_text(errors="replace"), CANDIDATE_FILE)
+        flags = [*flags_for(nvcc, "cubin", config)[:-1], "-E", *(() if device else ("-U__CUDA_ARCH__",))]
+        child = await confined([str(nvcc.path), *flags, "-o", PREPROCESSED, CANDIDATE_FILE], folder, config, wrap)
+        return read_lines(folder / PREPROCESSED, CANDIDATE_FILE) if child.ok else None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_lines(made: Path, file: str) -> str | None:
+    """`own_lines` of a file that a compiler wrote, if it did."""
+    return own_lines(made.read_text(errors="replace"), file) if made.is_file() and not made.is_symlink() else None
 
 
 def own_lines(text: str, file: str) -> str:

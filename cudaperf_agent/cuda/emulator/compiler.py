@@ -201,6 +201,12 @@ def _exported(runtime: Path) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith("_ZN"))
 
 
+def preprocess_command(mode: Mode, source: Path, output: Path) -> list[str]:
+    """One command line from a text to what the compiler of a mode reads of it."""
+    command = [find_compiler().path, *flags(mode), "-I", str(INCLUDE), "-include", str(INCLUDE / "cuda_runtime.h")]
+    return [*command, "-E", "-x", "c++", str(source), "-o", str(output)]
+
+
 def _cached(name: str, sources: Sequence[Path]) -> Path:
     compiler = find_compiler()
     digest = hashlib.sha256(f"{compiler}{_COMMON}{_MODE}".encode())

@@ -14,6 +14,7 @@ from cudaperf_agent.cuda.emulated import Emulated, build_emulated
 from cudaperf_agent.cuda.modules.runs import Kernels
 from cudaperf_agent.cuda.modules.screen import screen_module
 from cudaperf_agent.cuda.preprocessed import screen_preprocessed
+from cudaperf_agent.cuda.same_text import differing_text
 from cudaperf_agent.cuda.verdict import Diagnostic, Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
@@ -78,6 +79,11 @@ async def build_module(place: Workplace, source: str) -> BuiltModule | Verdict:
         finding = finding or _in_file(await screen_preprocessed(place, part.text), part)
     if finding is not None:
         return _cheat(finding, file)
+    for part in file.cuda if place.gpu is None else ():
+        other = _in_file(await differing_text(place, part.text), part)
+        if other is not None:
+            message = f"line {other.line}: the emulator cannot judge this: {other.message}"
+            return Verdict(Status.UNSUPPORTED, message, file.form)
     if file.form == "load_inline":
         if place.gpu is None:
             return Verdict(Status.UNSUPPORTED, _INLINE, file.form)
