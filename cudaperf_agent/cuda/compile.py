@@ -199,11 +199,16 @@ def _read(job: _Job, child: ChildResult, artefact: Path | None) -> _Attempt:
     if limited:
         limit = f"{job.config.limits.seconds:g} s" if child.timed_out else f"{job.config.limits.memory >> 20} MiB"
         diagnostics = (Diagnostic("error", f"the compiler was stopped at its limit of {limit}"), *diagnostics)
-    ok = artefact is not None and child.ok and artefact.is_file() and not artefact.is_symlink()
+    # What the linker says comes last, so that a flood of messages would hide it.
+    flooded = child.output_cut and job.kind != "cubin"
+    if flooded:
+        cut = f"the compiler printed more than {job.config.limits.output >> 10} KiB: leave out what makes it do so"
+        diagnostics = (Diagnostic("error", cut), *diagnostics)
+    ok = not flooded and artefact is not None and child.ok and artefact.is_file() and not artefact.is_symlink()
     if not ok and not any(d.severity == "error" for d in diagnostics):
         ending = said.strip()[-400:] or f"exit status {child.returncode}"
         diagnostics = (Diagnostic("error", f"the compiler failed: {ending}"), *diagnostics)
-    settled = ok or limited or is_candidates(diagnostics)
+    settled = ok or limited or flooded or is_candidates(diagnostics)
     if not settled:
         refuse_system_trouble("nvcc", said)
     resources = parse_resources(said)

@@ -135,3 +135,14 @@ async def test_what_was_reached_is_kept_with_the_result(tmp_path: Path, monkeypa
     again = await compile_cuda(find_nvcc(), source, "library", linked="", wrap=detect().wrap)
     assert again.cached
     assert again.reached == first.reached == ("getenv",)
+
+
+async def test_a_flood_of_messages_hides_nothing() -> None:
+    lines = [f"#define M{n + 1} " + f"M{n} " * 10 for n in range(4)]
+    flood = "\n".join(['#define M0 _Pragma("message \\"' + "words " * 40 + '\\"")', *lines, "M4"]) + "\n"
+    source = flood + KERNEL + '#include <cstdlib>\nextern "C" void *f() { return (void *)&getenv; }\n'
+    built = await build_emulated(source, "", wrap=detect().wrap, limits=LIMITS)
+    compiled = await compile_cuda(find_nvcc(), source, "library", linked="", wrap=detect().wrap)
+    assert (built.artefact, compiled.artefact) == (None, None)
+    assert "prints too much" in (built.unsupported or "")
+    assert compiled.diagnostics[0].message.startswith("the compiler printed more than 256 KiB")

@@ -103,6 +103,10 @@ async def build(
     )
     reached, messages = traced(child.stderr.decode("utf-8", "replace"), [e.name for e in extra])
     diagnostics = _diagnostics(messages, path_name)
+    if child.output_cut:
+        return EmulatorBuild(
+            unsupported="its compiler prints too much for what it reaches to be seen", seconds=child.seconds
+        )
     if child.ok and output.exists():
         return EmulatorBuild(
             library=None if program else output,
