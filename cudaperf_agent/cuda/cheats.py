@@ -29,9 +29,10 @@ _CALLED = [
     for names, why in _REACHES.items()
     for pattern in (
         rf"(?<![\w.>:]){_NAMED}\s*\(",
-        rf"(?:\b(?:return|else|do|case|throw)|(?:^|[^\w\s)\]>])\s*)\s*\([&*(\s]*{_NAMED}[)\s]*\)\s*\(",
+        rf"\([&*(\s]{{0,9}}{_NAMED}[)\s]{{0,9}}\)\s{{0,9}}\(",
     )
 ]
+_BEFORE = frozenset(("", "return", "else", "do", "case", "throw"))
 _ALWAYS = re.compile(
     r"\b(cudaperf_\w+|__(?:tsan|asan|ubsan|sanitizer|wrap|real)_\w+|__SANITIZE_\w+|(?:__)?no_sanitize\w*"
     r"|LD_PRELOAD|ucontext_t)\b"
@@ -111,7 +112,8 @@ def screen(source: str, *, program: bool = False, replaced: bool = False) -> Fin
         found.append(_finding(code, match.start(), match.group(1), "a name of the test harness or its checker"))
     for pattern, why in _CALLED:
         for match in pattern.finditer(code):
-            if not may(match.group(1), program=program):
+            called = match.group()[0] != "(" or _begins(code, match.start())
+            if called and not may(match.group(1), program=program):
                 found.append(_finding(code, match.start(1), match.group(1), why))
     for match in _THREADS.finditer(code):
         found.append(_finding(code, match.start(), f"std::{match.group(1)}", "threads of the host"))
@@ -121,6 +123,14 @@ def screen(source: str, *, program: bool = False, replaced: bool = False) -> Fin
     for at in host_assembly(source, code) if replaced else ():
         found.append(_finding(code, at, "asm", "assembly and names of the linker's for the host"))
     return min(found, key=lambda f: f.line or 0) if found else None
+
+
+def _begins(code: str, at: int) -> bool:
+    """Whether a parenthesis begins an expression, rather than arguments or a condition."""
+    while at and code[at - 1].isspace():
+        at -= 1
+    word = re.search(r"(\w*)\Z", code[max(0, at - 8) : at])
+    return code[at - 1 : at] not in (")", "]", ">") and (word is None or word[1] in _BEFORE)
 
 
 def screen_linked(source: str, reached: Sequence[str], *, program: bool = False) -> Finding | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 
 import pytest
 
@@ -134,3 +135,10 @@ def test_a_spliced_call_is_a_call(call: str) -> None:
 )
 def test_a_name_in_a_literal_is_no_call(text: str) -> None:
     assert screen(f"{text}\n") is None
+
+
+@pytest.mark.parametrize("filler", ["// filler\n", " ", "(", "(&*", "\n"])
+def test_a_long_source_is_screened_in_its_time(filler: str) -> None:
+    started = time.process_time()
+    assert screen("int n;\n" + filler * (300_000 // len(filler)) + "\n(dlsym)(0);\n") is not None
+    assert time.process_time() - started < 20
