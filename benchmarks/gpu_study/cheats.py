@@ -66,7 +66,7 @@ async def judged(record: Record, verifier: Verifier, attempt: Attempt, fault: bo
     """One file, as a row. An exception is a row, too: the harness must not fall."""
     started = time.monotonic()
     expected = head_of(attempt.source).get("gpu", "").split() if verifier.backend == "gpu" else []
-    wanted = sorted(expected or attempt.expected)
+    wanted = sorted(expected or ([attempt.screened] if attempt.screened else attempt.expected))
     try:
         verdict = await verifier.test(await task_named(attempt.task), attempt.source, hidden=attempt.hidden)
         status, message, timed = str(verdict.status), verdict.message, False

@@ -18,6 +18,7 @@ from cudaperf_agent.codegen.dropin_checks import checking_function, extent_check
 from cudaperf_agent.codegen.forms import body_start, defines, detect_form, without_noise
 from cudaperf_agent.codegen.layout import tail_begins, tail_differs
 from cudaperf_agent.errors import InputRefused
+from cudaperf_agent.tasks.cuda_names import kept_name, runtime_calls
 from cudaperf_agent.tasks.model import CType, Parameter, Table, Task, TypeKind
 
 # Legal parameter names in C that C++ reserves.
@@ -122,14 +123,26 @@ def host_part(task: Task) -> str | None:
     """Text of ``NAME_host.c``: the C file without the entry's body, and accessors; `None` if nobody needs it."""
     if not (task.kept_functions or task.tables):
         return None
-    body_start, body_end = _entry_body(task)
+    code = without_noise(task.source)
+    body_start, body_end = _entry_body(task, code)
     # The entry becomes a declaration, since the functions that stay may call it.
     text = task.source[:body_start].rstrip() + ";" + task.source[body_end:]
     accessors = [
         f"const void *{_accessor(task, t)}(void) {{ return {'' if t.dims else '&'}{t.name}; }}" for t in task.tables
     ]
     comment = ["", "/* What the CUDA entry reads of this file's state. */"] if accessors else []
-    return "\n".join([text.rstrip("\n"), *comment, *accessors, ""])
+    return "\n".join([*_renaming(task, code), text.rstrip("\n"), *comment, *accessors, ""])
+
+
+def _renaming(task: Task, code: str) -> list[str]:
+    """Lines that give names of their own to functions and tables of the file that CUDA's runtime would come upon."""
+    words = [word for word in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*", code)) if runtime_calls(word)]
+    tables = {table.name for table in task.tables}
+    found = [word for word in words if word in tables or defines(code, word)]
+    if not found:
+        return []
+    told = ["/* CUDA's runtime, linked into the same program, calls the C library's functions of these names. */"]
+    return [*told, *(f"#define {name} {kept_name(task.name, name)}" for name in found)]
 
 
 def _wrapper(task: Task) -> str:
@@ -264,9 +277,8 @@ def _widened(task: Task, expr: str) -> str:
     return expr
 
 
-def _entry_body(task: Task) -> tuple[int, int]:
+def _entry_body(task: Task, code: str) -> tuple[int, int]:
     """Offsets of the entry's body, braces included: found by text, since only braces and literals matter here."""
-    code = without_noise(task.source)
     start = body_start(code, task.name)
     if start is not None:
         depth = 0

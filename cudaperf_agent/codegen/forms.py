@@ -51,6 +51,11 @@ def without_noise(source: str) -> str:
     return _TOKEN.sub(_blanked, source)
 
 
+def without_comments(source: str) -> str:
+    """The source with comments blanked, all else as it is."""
+    return _TOKEN.sub(lambda t: re.sub(r"[^\n]", " ", t.group()) if t["comment"] is not None else t.group(), source)
+
+
 def _blanked(token: re.Match[str]) -> str:
     noise = token["comment"] or token["literal"]
     if noise is not None:

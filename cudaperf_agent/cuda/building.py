@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cudaperf_agent.codegen.dropin import DropIn, device_prototype, edited_dropin, kernels_of, make_dropin
-from cudaperf_agent.cuda.cheats import screen
+from cudaperf_agent.cuda.cheats import Finding, screen, screen_linked
 from cudaperf_agent.cuda.compile import Compiled, Kind, compile_cuda
 from cudaperf_agent.cuda.emulated import Emulated, build_emulated
 from cudaperf_agent.cuda.link import linked_c
+from cudaperf_agent.cuda.preprocessed import screen_preprocessed
+from cudaperf_agent.cuda.same_text import differing_text
 from cudaperf_agent.cuda.verdict import Diagnostic, Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
@@ -62,11 +64,16 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
     if dropin is None:
         compiled = await _nvcc(place, source, lines)
         return Verdict(Status.NO_CODE, _missing_entry(task)) if compiled.ok else _compile_error(compiled)
-    finding = screen(kernels_of(task, source), program=dropin.form == "program")
+    theirs, program = kernels_of(task, source), dropin.form == "program"
+    finding = screen(theirs, program=program) or await screen_preprocessed(place, theirs, program=program)
     if finding is not None:
-        where = f"line {finding.line}: " if finding.line else ""
-        return Verdict(Status.CHEAT, where + finding.message + _of_the_dropin(task, source), dropin.form)
-    linked = None if dropin.form == "program" else linked_c(task, dropin)
+        return _cheat(finding, dropin.form, _of_the_dropin(task, source))
+    other = await differing_text(place, theirs) if place.gpu is None else None
+    if other is not None:
+        return Verdict(
+            Status.UNSUPPORTED, f"line {other.line}: the emulator cannot judge this: {other.message}", dropin.form
+        )
+    linked = None if program else linked_c(task, dropin)
     await place.note_build()
     emulating = asyncio.create_task(_emulated(place, dropin.cu, linked))
     try:
@@ -76,6 +83,10 @@ async def build_candidate(place: Workplace, task: Task, source: str) -> Built | 
         emulated = await emulating
     finally:
         emulating.cancel()  # what nvcc refuses need not be built
+    reached = (*compiled.reached, *emulated.reached)
+    finding = screen_linked(theirs, reached, program=program)
+    if finding is not None:
+        return _cheat(finding, dropin.form)
     if emulated.artefact is None and place.gpu is None:
         return _not_emulated(emulated, dropin.form)
     return Built(dropin, compiled, emulated)
@@ -119,6 +130,11 @@ async def _emulated(place: Workplace, text: str, linked: str | None) -> Emulated
             raise
         # The GPU decides; what the emulator would have seen besides goes unseen, and the verdict can say so.
         return Emulated(None, (), f"the emulator is not available: {error.message}", 0.0)
+
+
+def _cheat(finding: Finding, form: str, remedy: str = "") -> Verdict:
+    where = f"line {finding.line}: " if finding.line else ""
+    return Verdict(Status.CHEAT, where + finding.message + remedy, form)
 
 
 def _of_the_dropin(task: Task, source: str) -> str:

@@ -1,8 +1,9 @@
 """What a candidate may not do, whatever its output: reach for the harness, use no GPU, or use one thread of it.
 
 Three checks. `screen` reads the source for names that a translation has no use for and that only serve to look into, or
-talk to, the process around it; it is a fence, not a proof. `unlaunched` and `grows` look at what was launched. The
-third, suppressing each kernel in turn, is `Verifier`'s, since it runs the candidate.
+talk to, the process around it, and `screen_linked` takes what the linker saw of them; they are a fence, not a proof.
+`unlaunched` and `grows` look at what was launched. The third, suppressing each kernel in turn, is `Verifier`'s, since
+it runs the candidate.
 """
 
 from __future__ import annotations
@@ -12,23 +13,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudaperf_agent.codegen.forms import without_noise
+from cudaperf_agent.cuda.host_assembly import host_assembly
+from cudaperf_agent.cuda.reach import CALLS, may, refused
 
 _REACHES = {
+    **CALLS,
     r"cudaperf_\w+": "a name of the test harness",
     r"__tsan_\w+|__asan_\w+|__sanitizer_\w+": "a hook of the memory checker",
-    r"dlopen|dlsym|dlvsym|dl_iterate_phdr|dladdr": "symbols of the process around it",
-    r"fork|vfork|clone|execve?|execv[pe]*|execl[pe]*|posix_spawnp?|popen": "other processes",
-    r"ptrace|process_vm_readv|process_vm_writev|mprotect|userfaultfd": "memory of the process around it",
-    r"sigaction|sigaltstack|sigprocmask|signal|setjmp|longjmp|siglongjmp|ucontext_t": "signals and stacks",
-    r"socket|connect|sendto|recvfrom|getaddrinfo": "the network",
-    r"shm_open|shmget|shmat|memfd_create|mkfifo": "memory shared between processes",
-    r"pthread_create|fopen|freopen|openat?|syscall|getenv|setenv|LD_PRELOAD": "the system outside the computation",
-    r"clock_gettime|gettimeofday|cuptiSubscribe|cuptiActivity\w*": "the clock or the profiler",
+    r"cuptiSubscribe|cuptiActivity\w*": "the clock or the profiler",
 }
-_PROGRAM_MAY = frozenset({"getenv", "fopen", "freopen", "open", "openat"})
-# `name(` that is no member access and no declaration of a method.
-_CALLED = {re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})\s*\("): why for names, why in _REACHES.items()}
-_ALWAYS = re.compile(r"\b(cudaperf_\w+|__tsan_\w+|__asan_\w+|LD_PRELOAD|ucontext_t)\b")
+# `name(` that is no member access and no declaration of a method, and `(name)(` that is no argument: the same call.
+_NAMED = r"(?:::\s*)?(?:std\s*::\s*)?({names})"
+_CALLED = [
+    (re.compile(pattern.replace("{names}", names)), why)
+    for names, why in _REACHES.items()
+    for pattern in (
+        rf"(?<![\w.>:]){_NAMED}\s*\(",
+        rf"\([&*(\s]{{0,9}}{_NAMED}[)\s]{{0,9}}\)\s{{0,9}}\(",
+    )
+]
+_BEFORE = frozenset(("", "return", "else", "do", "case", "throw"))
+_ALWAYS = re.compile(
+    r"\b(cudaperf_\w+|__(?:tsan|asan|ubsan|sanitizer|wrap|real)_\w+|__SANITIZE_\w+|(?:__)?no_sanitize\w*"
+    r"|LD_PRELOAD|ucontext_t)\b"
+)
+_EMULATORS = re.compile(r"\b((?:emu|EMU)_\w+)\b")
 _THREADS = re.compile(r"\bstd\s*::\s*(thread|jthread|async)\b")
 _ASM_HOST = re.compile(r"\b(?:__asm__|asm)\b[^;]*\bsyscall\b")
 _PROC = re.compile(r'(?:"|R"[^\s()\\]{0,16}\()/(?:proc|dev/shm)/[^"\n]*"')
@@ -87,22 +96,53 @@ class CaseLaunches:
     written: bool = True
 
 
-def screen(source: str, *, program: bool = False) -> Finding | None:
-    """The first name in the source that reaches out of the computation, `None` if there is none."""
+def screen(source: str, *, program: bool = False, replaced: bool = False) -> Finding | None:
+    """The first name in the source that reaches out of the computation, `None` if there is none.
+
+    Args:
+        source: The candidate.
+        program: It is a whole program.
+        replaced: Its macros are replaced, so that assembly for the host can be told from that for the device.
+    """
     code = without_noise(source)
     found: list[Finding] = []
-    for match in _ALWAYS.finditer(code):
+    # Written out, the emulator's names are what it does not support; pasted together they would pass there.
+    own = (*_ALWAYS.finditer(code), *(_EMULATORS.finditer(code) if replaced else ()))
+    for match in own:
         found.append(_finding(code, match.start(), match.group(1), "a name of the test harness or its checker"))
-    for pattern, why in _CALLED.items():
+    for pattern, why in _CALLED:
         for match in pattern.finditer(code):
-            if not (program and match.group(1) in _PROGRAM_MAY):
-                found.append(_finding(code, match.start(), match.group(1), why))
+            called = match.group()[0] != "(" or _begins(code, match.start())
+            if called and not may(match.group(1), program=program):
+                found.append(_finding(code, match.start(1), match.group(1), why))
     for match in _THREADS.finditer(code):
         found.append(_finding(code, match.start(), f"std::{match.group(1)}", "threads of the host"))
     for match in (*_PROC.finditer(source), *_ASM_HOST.finditer(source)):
         if match.re is _PROC or not code[match.start() : match.end()].isspace():
             found.append(_finding(source, match.start(), match.group()[:40], "the process around it"))
+    for at in host_assembly(source, code) if replaced else ():
+        found.append(_finding(code, at, "asm", "assembly and names of the linker's for the host"))
     return min(found, key=lambda f: f.line or 0) if found else None
+
+
+def _begins(code: str, at: int) -> bool:
+    """Whether a parenthesis begins an expression, rather than arguments or a condition."""
+    while at and code[at - 1].isspace():
+        at -= 1
+    word = re.search(r"(\w*)\Z", code[max(0, at - 8) : at])
+    return code[at - 1 : at] not in (")", "]", ">") and (word is None or word[1] in _BEFORE)
+
+
+def screen_linked(source: str, reached: Sequence[str], *, program: bool = False) -> Finding | None:
+    """The same by what the linker saw (`reach.traced`), with a line where the text has the name at all."""
+    found = refused(reached, program=program)
+    if found is None:
+        return None
+    name, why = found
+    named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", without_noise(source))
+    if named is not None:
+        return _finding(source, named.start(), name, why)
+    return Finding(f"a translation has no use for `{name}` ({why}), which it reaches under another name")
 
 
 def _finding(code: str, at: int, name: str, why: str) -> Finding:

@@ -15,6 +15,7 @@ from cudaperf_agent.cuda.blame import broken, is_candidates, refuse_system_troub
 from cudaperf_agent.cuda.cached import touch
 from cudaperf_agent.cuda.diagnostics import KernelResources, parse_diagnostics, parse_resources
 from cudaperf_agent.cuda.link import OWN_FIRST
+from cudaperf_agent.cuda.reach import trace_flags, traced
 from cudaperf_agent.cuda.toolchain import DEFAULT_ARCH, Nvcc
 from cudaperf_agent.cuda.verdict import Diagnostic
 from cudaperf_agent.errors import BackendUnavailable
@@ -24,9 +25,12 @@ from cudaperf_agent.execution.paths import cache_dir
 
 CANDIDATE_FILE = "candidate.cu"
 LINKED_FILE = "linked.c"
+LINKED_OBJECT = "linked.o"
 Kind = Literal["cubin", "library", "program"]
 COMPILE_LIMITS = Limits(seconds=60.0, memory=3 << 30, file_bytes=256 << 20, output=256 << 10)
 _EMPTY = "__global__ void cudaperf_trial() {}\n"
+# nvcc's words for an argument of the linker's.
+_TRACE = tuple(word for flag in trace_flags() for word in ("-Xlinker", flag.removeprefix("-Wl,")))
 _SUFFIX: dict[Kind, str] = {"cubin": "cubin", "library": "so", "program": "out"}
 
 
@@ -60,6 +64,7 @@ class Compiled:
         seconds: Wall time of the run that made it.
         cached: It was there already.
         limited: A limit of time or memory ended the compiler; another try may go otherwise.
+        reached: Traced names that the candidate refers to or defines (`reach.traced`); of a cubin, none.
     """
 
     ok: bool
@@ -70,6 +75,7 @@ class Compiled:
     seconds: float
     cached: bool = False
     limited: bool = False
+    reached: tuple[str, ...] = ()
 
 
 def flags_for(nvcc: Nvcc, kind: Kind, config: CompileConfig) -> list[str]:
@@ -79,7 +85,7 @@ def flags_for(nvcc: Nvcc, kind: Kind, config: CompileConfig) -> list[str]:
     if kind == "cubin":
         return [*config.flags, *native, "-cubin"]
     shared = ["-shared", "-Xcompiler", "-fPIC"] if kind == "library" else []
-    return [*config.flags, *native, *shared, *(f"-L{d}" for d in nvcc.library_dirs)]
+    return [*config.flags, *native, *shared, *(f"-L{d}" for d in nvcc.library_dirs), *_TRACE]
 
 
 async def compile_cuda(
@@ -166,13 +172,13 @@ async def _attempt(job: _Job, keep: bool = True) -> _Attempt:
         argv = [str(job.nvcc.path), *job.flags, "-o", str(artefact), CANDIDATE_FILE]
         if job.linked is not None:
             (folder / LINKED_FILE).write_text(job.linked)
-            made = str(folder / "linked.o")
+            made = str(folder / LINKED_OBJECT)
             argv.append(made)
             gcc = [shutil.which("gcc") or "gcc", "-O2", "-fPIC", OWN_FIRST, "-w", "-c", "-o", made, LINKED_FILE]
-            child = await _confined(gcc, folder, job.config, job.wrap)
+            child = await confined(gcc, folder, job.config, job.wrap)
             if not child.ok:
                 return _read(job, child, None)
-        attempt = _read(job, await _confined(argv, folder, job.config, job.wrap), artefact)
+        attempt = _read(job, await confined(argv, folder, job.config, job.wrap), artefact)
         if keep and (attempt.compiled.ok or is_candidates(attempt.compiled.diagnostics)):
             home = cache_dir() / "nvcc" / job.digest[:2] / job.digest
             return replace(attempt, kept=_keep(home, job.kind, attempt.compiled))
@@ -187,28 +193,35 @@ def _read(job: _Job, child: ChildResult, artefact: Path | None) -> _Attempt:
     Raises:
         BackendUnavailable: Its messages are of a full disk or the like.
     """
-    said = (child.stdout + b"\n" + child.stderr).decode("utf-8", "replace")
+    reached, said = traced((child.stdout + b"\n" + child.stderr).decode("utf-8", "replace"), [LINKED_OBJECT])
     diagnostics = parse_diagnostics(said, file=CANDIDATE_FILE, lines=job.lines)
     limited = child.timed_out or child.out_of_memory
     if limited:
         limit = f"{job.config.limits.seconds:g} s" if child.timed_out else f"{job.config.limits.memory >> 20} MiB"
         diagnostics = (Diagnostic("error", f"the compiler was stopped at its limit of {limit}"), *diagnostics)
-    ok = artefact is not None and child.ok and artefact.is_file() and not artefact.is_symlink()
+    # What the linker says comes last, so that a flood of messages would hide it.
+    flooded = child.output_cut and job.kind != "cubin"
+    if flooded:
+        cut = f"the compiler printed more than {job.config.limits.output >> 10} KiB: leave out what makes it do so"
+        diagnostics = (Diagnostic("error", cut), *diagnostics)
+    ok = not flooded and artefact is not None and child.ok and artefact.is_file() and not artefact.is_symlink()
     if not ok and not any(d.severity == "error" for d in diagnostics):
         ending = said.strip()[-400:] or f"exit status {child.returncode}"
         diagnostics = (Diagnostic("error", f"the compiler failed: {ending}"), *diagnostics)
-    settled = ok or limited or is_candidates(diagnostics)
+    settled = ok or limited or flooded or is_candidates(diagnostics)
     if not settled:
         refuse_system_trouble("nvcc", said)
     resources = parse_resources(said)
     made = artefact if ok else None
     # A limit depends on how busy the machine is, so it is not remembered.
-    return _Attempt(
-        Compiled(ok, made, diagnostics, resources, job.digest, child.seconds, limited=limited), said, settled
+    compiled = Compiled(
+        ok, made, diagnostics, resources, job.digest, child.seconds, limited=limited, reached=reached if ok else ()
     )
+    return _Attempt(compiled, said, settled)
 
 
-async def _confined(argv: list[str], folder: Path, config: CompileConfig, wrap: Wrap | None) -> ChildResult:
+async def confined(argv: list[str], folder: Path, config: CompileConfig, wrap: Wrap | None) -> ChildResult:
+    """Run a compiler in its folder, under the limits, in the sandbox where there is one."""
     return await run_child(
         wrap(argv, folder) if wrap else argv,
         limits=config.limits,
@@ -242,7 +255,7 @@ def _keep(home: Path, kind: Kind, result: Compiled) -> Compiled:
         if not home.is_dir():  # else another run was first, with the same content
             raise
     kept = target if result.artefact is not None else None
-    return Compiled(result.ok, kept, result.diagnostics, result.resources, result.digest, result.seconds)
+    return replace(result, artefact=kept)
 
 
 def _load(home: Path, kind: Kind, digest: str) -> Compiled | None:
@@ -263,4 +276,5 @@ def _load(home: Path, kind: Kind, digest: str) -> Compiled | None:
         digest,
         record["seconds"],
         cached=True,
+        reached=tuple(record.get("reached", ())),  # not of a cubin that an older version made
     )

@@ -22,6 +22,7 @@ from cudaperf_agent.cuda.compile import CANDIDATE_FILE, LINKED_FILE
 from cudaperf_agent.cuda.emulator.compiler import precompiled_headers
 from cudaperf_agent.cuda.judge import CaseRun, CaseRuns
 from cudaperf_agent.cuda.link import OWN_FIRST
+from cudaperf_agent.cuda.reach import trace_flags
 from cudaperf_agent.cuda.verdict import Diagnostic
 from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.execution.native import Wrap, call_native
@@ -46,6 +47,7 @@ class Emulated:
         unsupported: What the emulator does not cover, with the line.
         seconds: Wall time of the build that made it.
         limited: A limit of time or memory ended the compiler; another try may go otherwise.
+        reached: Traced names that the candidate refers to or defines (`reach.traced`).
     """
 
     artefact: Path | None
@@ -53,6 +55,7 @@ class Emulated:
     unsupported: str | None
     seconds: float
     limited: bool = False
+    reached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,9 @@ async def build_emulated(
         BackendUnavailable: The emulator cannot build anything here.
     """
     version = await asyncio.to_thread(_emulator_version, mode)
-    digest = hashlib.sha256("\0".join([version, mode, *_LINK_FLAGS, text, linked or ""]).encode()).hexdigest()
+    digest = hashlib.sha256(
+        "\0".join([version, mode, *_LINK_FLAGS, *trace_flags(), text, linked or ""]).encode()
+    ).hexdigest()
     home = cache_dir() / "emulated" / digest[:2] / digest
     known = await asyncio.to_thread(_load, home)
     if known is not None:
@@ -154,7 +159,9 @@ async def _built(
         said = " ".join([built.unsupported or "", *(d.message for d in built.diagnostics)])
         if artefact is None and not limited and not is_candidates(built.diagnostics):
             refuse_system_trouble("the emulator's compiler", said)
-        result = Emulated(artefact, tuple(built.diagnostics), built.unsupported, loop.time() - started, limited)
+        result = Emulated(
+            artefact, tuple(built.diagnostics), built.unsupported, loop.time() - started, limited, built.reached
+        )
         if artefact is None or home is None:
             return result
         return await asyncio.to_thread(_keep, home, result)
@@ -210,7 +217,7 @@ def _load(home: Path) -> Emulated | None:
         return None
     touch(home)
     diagnostics = tuple(Diagnostic(**d) for d in record["diagnostics"])
-    return Emulated(artefact, diagnostics, record["unsupported"], record["seconds"], False)
+    return Emulated(artefact, diagnostics, record["unsupported"], record["seconds"], reached=tuple(record["reached"]))
 
 
 async def run_emulated(

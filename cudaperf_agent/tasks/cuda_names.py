@@ -7,6 +7,7 @@ an error, or another function; a helper is renamed for it, the entry, whose name
 from __future__ import annotations
 
 import functools
+import re
 
 from cudaperf_agent.tasks.clang_c import parse_c
 
@@ -42,11 +43,32 @@ _RUNTIME = frozenset(
     """.split()
 )
 _THREADS = "pthread_"
+# Of the same, what those headers declare.
+_RUNTIME_DECLARED = frozenset(
+    """
+    abort atexit atoi calloc clock_gettime exit fclose fdopen feof ferror fflush fgetc fgets fileno fopen fprintf
+    fread free fscanf fseek ftell fwrite getenv localtime_r malloc memchr memcmp memcpy memmove memset nanosleep
+    realloc realpath remove setenv snprintf sscanf strchr strcmp strcpy strdup strlen strncat strncmp strncpy
+    strrchr strstr strtol strtoul time vsnprintf
+    """.split()
+)
+# What the driver's library, which a program gets besides, may take.
+_DRIVER = frozenset(
+    """
+    accept access epoll_create epoll_ctl epoll_wait eventfd getpagesize getrlimit getrusage getsockname getsockopt
+    gettid ioctl mlock mremap munlock openat pipe2 prctl pread pwrite readlink readv recv recvfrom sched_getaffinity
+    sched_setaffinity send sendto shutdown sigaction waitpid writev
+    """.split()
+)
+_API = re.compile(r"cuda[A-Z]\w*|__cuda\w+")
 # What a candidate that calls it is a cheat for, and nothing above has.
 _SUSPICIOUS = frozenset(
     """
-    clone dladdr execl execle execlp execv execve execvp fork getaddrinfo longjmp memfd_create openat ptrace
-    recvfrom sendto setjmp sigaction sigaltstack siglongjmp signal sigprocmask vfork
+    bsd_signal clone clone3 creat dl_iterate_phdr dladdr dladdr1 dlinfo execl execle execlp execv execve execveat
+    execvp execvpe fexecve fork getaddrinfo getcontext longjmp makecontext memfd_create openat pkey_mprotect
+    posix_spawn posix_spawnp process_vm_readv process_vm_writev pthread_sigmask ptrace recvfrom sendto setcontext
+    setjmp sigaction sigaltstack siglongjmp signal sigprocmask sigsetjmp swapcontext sysv_signal thrd_create
+    userfaultfd vfork
     """.split()
 )
 
@@ -70,9 +92,25 @@ def why_not_entry(name: str) -> str | None:
     return None
 
 
+def runtime_calls(name: str) -> bool:
+    """Whether CUDA's runtime would call, or read, what the user's C has of this name, where both are in one program."""
+    return _of_runtime(name) or name in _RUNTIME_DECLARED | _DRIVER or _API.fullmatch(name) is not None
+
+
+def kept_name(entry: str, name: str) -> str:
+    """What ``NAME_host.c`` calls a function or variable of such a name."""
+    return f"{entry}_{name}"
+
+
 def is_taken(name: str) -> bool:
     """Whether generated code had better call a helper of this name something else."""
-    return _of_runtime(name) or name in _SUSPICIOUS or name in _OVERLOADED or name in _declared()
+    return (
+        _of_runtime(name)
+        or _API.fullmatch(name) is not None
+        or name in _SUSPICIOUS
+        or name in _OVERLOADED
+        or name in _declared()
+    )
 
 
 def _of_runtime(name: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from cudaperf_agent.errors import InputRefused, UsageError, reading_hint
 from cudaperf_agent.tasks.clang_c import parse_c
 from cudaperf_agent.tasks.clauses import Clause, find_comments
+from cudaperf_agent.tasks.cuda_names import kept_name, runtime_calls
 from cudaperf_agent.tasks.declarations import kept_functions, read_tables, type_declarations
 from cudaperf_agent.tasks.entry import entry_clauses, find_entry
 from cudaperf_agent.tasks.infer import infer
@@ -132,7 +133,11 @@ def _function(task: Task, read: _Source) -> Task:
     inputs = infer_setup(file, setup, prototype.at_least_one) if setup else {}
     parameters = tuple(inferred.parameters.values())
     types = [t for t in (returns,) if t is not None]
-    linkage = (f"{function.name} is static in the file; the translation can be linked to",) if function.static else ()
+    linkage = [f"{function.name} is static in the file; the translation can be linked to"] if function.static else []
+    kept = kept_functions(file, function)
+    renamed = [f"-D{name}={kept_name(function.name, name)}" for name in kept if runtime_calls(name)]
+    if renamed:
+        linkage.append(f"other files that call functions named as ones of CUDA's runtime need {' '.join(renamed)}")
     return replace(
         task,
         parameters=parameters,
@@ -140,7 +145,7 @@ def _function(task: Task, read: _Source) -> Task:
         tables=tables,
         setup=setup.call if setup else None,
         setup_inputs=tuple(inputs.values()),
-        kept_functions=kept_functions(file, function),
+        kept_functions=kept,
         type_declarations=type_declarations(unit, [*parameters, *inputs.values()], tables, types),
         assumptions=(*linkage, *inferred.assumptions),
     )

@@ -20,7 +20,10 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Attempt:
-    """One file: what it tries, on which C, the statuses that score it rightly, and which cases show it."""
+    """One file: what it tries, on which C, the statuses that score it rightly, and which cases show it.
+
+    `screened`: what the screen of names makes of it first, where `expected` is what happens past that.
+    """
 
     name: str
     what: str
@@ -28,6 +31,7 @@ class Attempt:
     expected: frozenset[str]
     hidden: bool
     source: str
+    screened: str | None = None
 
 
 def head_of(source: str) -> dict[str, str]:
@@ -43,7 +47,9 @@ def attempts(folder: str = ".") -> list[Attempt]:
         head = head_of(text)
         what = head.get("cheat") or head["fault"]
         statuses = frozenset(head["expect"].split())
-        found.append(Attempt(path.stem, what, head["task"], statuses, head.get("cases") == "hidden", text))
+        found.append(
+            Attempt(path.stem, what, head["task"], statuses, head.get("cases") == "hidden", text, head.get("screened"))
+        )
     return found
 
 

@@ -43,7 +43,8 @@ FAULTS = """
 ## Faults
 
 None of these takes the harness down: each is scored in its time, and the next candidate is verified as ever
-(`tests/cheats/faults/`). A source of 1 MB is a test of its own.
+(`tests/cheats/faults/`). A source of 1 MB is a test of its own. The four
+whose names the screen finds were run on the GPU before it did.
 
 | file | what it does | scored as | on a GPU |
 |---|---|---|---|
@@ -60,7 +61,7 @@ def page() -> str:
         lines += [_row(row, attempt) for attempt in found.get(row, [])] or [_absent(row)]
     lines += [_row("–", attempt) for attempt in found.get(0, [])]
     modules = [_module_row(a) for a in sorted(module_attempts(), key=lambda a: (a.row, a.name))]
-    faults = [f"| `{a.name}` | {a.what} | {_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
+    faults = [f"| `{a.name}` | {a.what} | {_screened(a)}{_statuses(a)} | {_on_gpu(a)} |" for a in attempts("faults")]
     said = told()
     return (
         INTRODUCTION
@@ -108,6 +109,10 @@ def _absent(row: int) -> str:
 def _on_gpu(attempt: Attempt) -> str:
     status = known().get(attempt.name)
     return f"`{status}`" if status else "–"
+
+
+def _screened(attempt: Attempt) -> str:
+    return f"`{attempt.screened}`; past the screen " if attempt.screened else ""
 
 
 def _statuses(attempt: Attempt) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cudaperf_agent.cuda import building
 from cudaperf_agent.cuda.compile import CompileConfig
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig
 from cudaperf_agent.execution.child import Limits
@@ -19,6 +20,19 @@ HONEST = (Path(__file__).parent / "00_honest.cu").read_text()
 STRAYS = [Path(folder) / "cudaperf-stray" for folder in ("/usr", "/etc", "/root", "/tmp", "/dev/shm", "/var/tmp")]
 
 
+@pytest.fixture
+def past_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the screen would find is left to the sandbox and the limits."""
+
+    async def nothing(*_: object, **__: object) -> None:
+        return None
+
+    monkeypatch.setattr(building, "screen", lambda *_, **__: None)
+    monkeypatch.setattr(building, "screen_linked", lambda *_, **__: None)
+    monkeypatch.setattr(building, "screen_preprocessed", nothing)
+
+
+@pytest.mark.usefixtures("past_the_screen")
 @pytest.mark.parametrize("attempt", attempts("faults"), ids=lambda a: a.name)
 async def test_a_fault_is_scored_and_the_harness_lives(attempt: Attempt) -> None:
     config = VerifierConfig(
@@ -35,6 +49,11 @@ async def test_a_fault_is_scored_and_the_harness_lives(attempt: Attempt) -> None
     await verifier.aclose()
 
 
+@pytest.mark.parametrize("attempt", [a for a in attempts("faults") if a.screened], ids=lambda a: a.name)
+async def test_the_screen_finds_it_first(attempt: Attempt, verifier: Verifier) -> None:
+    assert (await verifier.test(await task_named(attempt.task), attempt.source)).status == attempt.screened
+
+
 async def test_a_source_of_a_megabyte_is_scored(verifier: Verifier) -> None:
     verdict = await verifier.test(await task_named("saxpy"), HONEST + "// filler\n" * 120_000)
     assert verdict.status == "compile_error"
@@ -49,6 +68,7 @@ async def test_nothing_is_left_outside(verifier: Verifier) -> None:
 
 
 @pytest.mark.skipif(detect().kind != "bubblewrap", reason="needs bubblewrap")
+@pytest.mark.usefixtures("past_the_screen")
 async def test_no_daemon_is_left(verifier: Verifier) -> None:
     source = (Path(__file__).parent / "faults" / "daemon.cu").read_text()
     assert (await verifier.test(await task_named("saxpy"), source)).correct

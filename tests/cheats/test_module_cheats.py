@@ -50,6 +50,24 @@ async def test_a_cheat_in_a_module_is_not_rewarded(attempt: ModuleAttempt, bench
         assert verdict.message
 
 
+REACHES = {
+    "pasted": ("#define P(a, b) a##b", 'P(get, env)("X")'),
+    "by its address": ("static char *(*const f)(const char *) = getenv;", 'f("X")'),
+}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", REACHES)
+async def test_a_name_is_found_however_the_cuda_of_a_module_hides_it(name: str, bench: Bench) -> None:
+    declared, call = REACHES[name]
+    text = (HERE / "00_honest.py").read_text().replace("    if (n > 0)", f"    if (n > 0 || {call})")
+    text = text.replace("#include <cuda_runtime.h>", f"#include <cuda_runtime.h>\n#include <cstdlib>\n{declared}")
+    line = text[: text.index("P(get" if name == "pasted" else "getenv")].count("\n") + 1
+    verdict = await bench.verifier.test(await bench.task("affine_relu", "pure-cuda"), text)
+    assert verdict.status == "cheat"
+    assert verdict.message.startswith(f"line {line}: a translation has no use for `getenv`")
+
+
 def test_rows_of_the_list_that_are_about_modules_are_tried() -> None:
     rows = {attempt.row for attempt in module_attempts()}
     assert rows >= {1, 2, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 18, 19, 20, 23, 24, 26, 27, 28, 36}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 
 import pytest
 
@@ -43,13 +44,22 @@ def test_nothing_launched_is_found_whatever_is_empty() -> None:
         ("void *p = dlsym(RTLD_DEFAULT, name);", True),
         ("int clock_gettime(clockid_t c, timespec *t)", True),
         ("std::thread worker(f);", True),
+        ('char *p = (getenv)("X");', True),
+        ('return ((&::std::getenv))("X");', True),
+        ('char *p = :: std :: getenv("X");', True),
         ('FILE *f = fopen("/proc/self/maps", "r");', True),
         ('std::ifstream maps(R"-(/proc/self/maps)-");', True),
         ("extern const char *cudaperf_emulator_report();", True),
+        ('__attribute__((no_sanitize("thread"))) __global__ void k();', True),
+        ("[[gnu::no_sanitize_thread]] __global__ void k();", True),
+        ("#ifdef __SANITIZE_THREAD__", True),
         ("// dlsym(RTLD_DEFAULT, name) would be a cheat", False),
         ('printf("fork(");', False),
         ("grid.connect(left, right); obj->signal(3);", False),
         ("float signal = x[i] * 2.0f;", False),
+        ("if (signal) (*next)(3);", False),
+        ("int n = made(signal)(3) + sizeof(signal) * (3);", False),
+        ("for (int open = 0; (open); (void)(open)) { }", False),
         ("int threads = 256; async = true;", False),
     ],
 )
@@ -125,3 +135,10 @@ def test_a_spliced_call_is_a_call(call: str) -> None:
 )
 def test_a_name_in_a_literal_is_no_call(text: str) -> None:
     assert screen(f"{text}\n") is None
+
+
+@pytest.mark.parametrize("filler", ["// filler\n", " ", "(", "(&*", "\n"])
+def test_a_long_source_is_screened_in_its_time(filler: str) -> None:
+    started = time.process_time()
+    assert screen("int n;\n" + filler * (300_000 // len(filler)) + "\n(dlsym)(0);\n") is not None
+    assert time.process_time() - started < 20

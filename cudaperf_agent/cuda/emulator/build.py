@@ -13,6 +13,7 @@ from cudaperf_agent.cuda.emulator import compiler
 from cudaperf_agent.cuda.emulator.compiler import Mode
 from cudaperf_agent.cuda.emulator.refuse import find_unsupported
 from cudaperf_agent.cuda.emulator.rewrite import RewriteError, rewrite
+from cudaperf_agent.cuda.reach import traced
 from cudaperf_agent.cuda.verdict import Diagnostic
 from cudaperf_agent.execution.child import Limits, run_child
 from cudaperf_agent.execution.native import Wrap
@@ -37,6 +38,7 @@ class EmulatorBuild:
         unsupported: Set whenever neither artefact is there: the reason with its line. The emulator's compiler refusing
             a text does not make it bad CUDA: that is nvcc's to say.
         seconds: Wall time of the compiler.
+        reached: Traced names that the candidate refers to or defines (`reach.traced`).
     """
 
     library: Path | None = None
@@ -44,6 +46,7 @@ class EmulatorBuild:
     diagnostics: tuple[Diagnostic, ...] = ()
     unsupported: str | None = None
     seconds: float = 0.0
+    reached: tuple[str, ...] = ()
 
 
 async def build(
@@ -98,14 +101,19 @@ async def build(
             "LC_ALL": "C",
         },
     )
-    messages = child.stderr.decode("utf-8", "replace")
+    reached, messages = traced(child.stderr.decode("utf-8", "replace"), [e.name for e in extra])
     diagnostics = _diagnostics(messages, path_name)
+    if child.output_cut:
+        return EmulatorBuild(
+            unsupported="its compiler prints too much for what it reaches to be seen", seconds=child.seconds
+        )
     if child.ok and output.exists():
         return EmulatorBuild(
             library=None if program else output,
             program=output if program else None,
             diagnostics=diagnostics,
             seconds=child.seconds,
+            reached=reached,
         )
     return EmulatorBuild(
         diagnostics=diagnostics, unsupported=_reason(diagnostics, messages, child.timed_out), seconds=child.seconds

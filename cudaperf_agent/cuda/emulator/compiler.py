@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from cudaperf_agent.cuda.reach import trace_flags
 from cudaperf_agent.errors import BackendUnavailable
 from cudaperf_agent.execution.paths import cache_dir
 
@@ -178,8 +179,32 @@ def compile_command(mode: Mode, source: Path, output: Path, extra: Sequence[Path
     command = [find_compiler().path, "-pipe", *flags(mode), "-I", str(INCLUDE)]
     command += ["-include", str(precompiled_headers(mode)), "-fmax-errors=20"]
     command += ["-x", "c++", str(source), "-x", "none", *(str(e) for e in extra)]
-    command += ["-o", str(output), str(runtime), f"-Wl,-rpath,{runtime.parent}", *_LINK]
+    command += [
+        "-o",
+        str(output),
+        str(runtime),
+        f"-Wl,-rpath,{runtime.parent}",
+        *_LINK,
+        *trace_flags(_exported(runtime)),
+    ]
     return command if program else [*command, "-shared"]
+
+
+@lru_cache(maxsize=2)
+def _exported(runtime: Path) -> tuple[str, ...]:
+    """The names of the runtime's own functions: a candidate that defines one would take its place."""
+    command = ["nm", "-D", "--defined-only", "--format=posix", str(runtime)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SETUP_SECONDS, check=False)
+    names = [line.split()[0].split("@")[0] for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode or not names:
+        raise BackendUnavailable(f"nm does not read the emulator's {runtime.name}: {done.stderr.strip()[:300]}")
+    return tuple(name for name in names if not name.startswith("_ZN"))
+
+
+def preprocess_command(mode: Mode, source: Path, output: Path) -> list[str]:
+    """One command line from a text to what the compiler of a mode reads of it."""
+    command = [find_compiler().path, *flags(mode), "-I", str(INCLUDE), "-include", str(INCLUDE / "cuda_runtime.h")]
+    return [*command, "-E", "-x", "c++", str(source), "-o", str(output)]
 
 
 def _cached(name: str, sources: Sequence[Path]) -> Path:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cudaperf_agent.codegen.modules.forms import CudaText, ModuleFile, NoModule, read_module_file
+from cudaperf_agent.cuda.cheats import Finding, screen_linked
 from cudaperf_agent.cuda.compile import Compiled, compile_cuda
 from cudaperf_agent.cuda.emulated import Emulated, build_emulated
 from cudaperf_agent.cuda.modules.runs import Kernels
 from cudaperf_agent.cuda.modules.screen import screen_module
+from cudaperf_agent.cuda.preprocessed import screen_preprocessed
+from cudaperf_agent.cuda.same_text import differing_text
 from cudaperf_agent.cuda.verdict import Diagnostic, Status, Verdict
 from cudaperf_agent.cuda.workplace import Workplace
 from cudaperf_agent.errors import BackendUnavailable
@@ -72,9 +75,15 @@ async def build_module(place: Workplace, source: str) -> BuiltModule | Verdict:
         diagnostics = (Diagnostic("error", file.reason, file.line),) if file.kind == "syntax" else ()
         return Verdict(_STATUS[file.kind], where + file.reason, diagnostics=diagnostics)
     finding = screen_module(file)
+    for part in file.cuda if finding is None else ():
+        finding = finding or _in_file(await screen_preprocessed(place, part.text), part)
     if finding is not None:
-        where = f"line {finding.line}: " if finding.line else ""
-        return Verdict(Status.CHEAT, where + finding.message, file.form)
+        return _cheat(finding, file)
+    for part in file.cuda if place.gpu is None else ():
+        other = _in_file(await differing_text(place, part.text), part)
+        if other is not None:
+            message = f"line {other.line}: the emulator cannot judge this: {other.message}"
+            return Verdict(Status.UNSUPPORTED, message, file.form)
     if file.form == "load_inline":
         if place.gpu is None:
             return Verdict(Status.UNSUPPORTED, _INLINE, file.form)
@@ -91,6 +100,7 @@ async def _compiled(place: Workplace, file: ModuleFile) -> BuiltModule | Verdict
     diagnostics: list[Diagnostic] = []
     resources: dict[str, dict[str, int]] = {}
     seconds = 0.0
+    linked: Finding | None = None
     try:
         for part in file.cuda:
             compiled = await _nvcc(place, part)
@@ -105,9 +115,14 @@ async def _compiled(place: Workplace, file: ModuleFile) -> BuiltModule | Verdict
             }
             if place.gpu is not None:
                 real[part.text] = compiled.artefact
+            linked = linked or _in_file(screen_linked(part.text, compiled.reached), part)
         emulated = await emulating
     finally:
         emulating.cancel()
+    for part, made in zip(file.cuda, emulated, strict=False):
+        linked = linked or _in_file(screen_linked(part.text, made.reached), part)
+    if linked is not None:
+        return _cheat(linked, file)
     missing = _why_not_emulated(emulated, file)
     if missing is not None and place.gpu is None:
         unresolved = [d for e in emulated for d in e.diagnostics if "undefined reference" in d.message]
@@ -115,9 +130,19 @@ async def _compiled(place: Workplace, file: ModuleFile) -> BuiltModule | Verdict
             return _errors(_placed(unresolved, file.cuda[0]), file.form)
         limited = any(e.limited for e in emulated)
         return Verdict(Status.UNSUPPORTED, f"the emulator cannot run this: {missing}", file.form, transient=limited)
-    made = {p.text: e.artefact for p, e in zip(file.cuda, emulated, strict=False) if e.artefact is not None}
-    kernels = Kernels(made) if missing is None else Kernels({})
+    libraries = {p.text: e.artefact for p, e in zip(file.cuda, emulated, strict=False) if e.artefact is not None}
+    kernels = Kernels(libraries) if missing is None else Kernels({})
     return BuiltModule(file, Kernels(real), kernels, missing, tuple(diagnostics), resources, seconds)
+
+
+def _in_file(finding: Finding | None, part: CudaText) -> Finding | None:
+    """A finding in the CUDA text with its line in the Python file."""
+    return replace(finding, line=finding.line + part.line - 1) if finding and finding.line else finding
+
+
+def _cheat(finding: Finding, file: ModuleFile) -> Verdict:
+    where = f"line {finding.line}: " if finding.line else ""
+    return Verdict(Status.CHEAT, where + finding.message, file.form)
 
 
 def _why_not_emulated(emulated: Sequence[Emulated], file: ModuleFile) -> str | None:

@@ -1,6 +1,7 @@
 // fault: a daemon that outlives the call
 // task: saxpy
 // expect: correct
+// screened: cheat
 #include <cstdlib>
 #include <unistd.h>
 #define JOIN(a, b) a##b

@@ -1,6 +1,7 @@
 // fault: fork bomb
 // task: saxpy
 // expect: crash timeout wrong
+// screened: cheat
 #include <unistd.h>
 #define JOIN(a, b) a##b
 

@@ -1,6 +1,7 @@
 // fault: network attempt
 // task: saxpy
 // expect: correct
+// screened: cheat
 #include <cstring>
 #include <netinet/in.h>
 #include <sys/socket.h>

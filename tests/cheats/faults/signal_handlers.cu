@@ -1,6 +1,7 @@
 // fault: signal handlers that never return
 // task: saxpy
 // expect: timeout crash memory_error
+// screened: cheat
 #include <csignal>
 #define JOIN(a, b) a##b
 static void stay(int)
