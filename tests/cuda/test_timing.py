@@ -190,7 +190,7 @@ async def test_work_of_other_host_threads_is_a_cheat(tmp_path: Path) -> None:
     )
     # The share is small: on a busy machine the other thread gets little of its time.
     config = replace(SMALL, other_cpu=0.01)
-    timed = await bench.time(KERNEL.replace("BEFORE", busy), config=config)
+    timed = await bench.time("#include <pthread.h>\n" + KERNEL.replace("BEFORE", busy), config=config)
     assert timed.status is Status.CHEAT, timed.message
     assert "other host threads" in timed.message
 
