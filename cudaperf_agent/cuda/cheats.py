@@ -58,7 +58,8 @@ class GrowthRule:
     Attributes:
         wide: Threads of one launch that are plenty whatever the input is (a grid sized to the device).
         elements: A case needs this many elements in its largest buffer to be judged by.
-        fixed: Threads of one launch that are enough for a task whose sizes are all constants.
+        fixed: Threads of one launch that are enough for a task whose sizes are all constants, or have declared ends so
+            low that no buffer has more than `wide` elements.
         probes: Values that each size takes in turn, the others staying small, if the tests do not show growth.
         probe_elements: Most elements of the largest buffer of a probe; 2,500 rows of a square matrix fit.
         idle_share: A kernel that never has 1/`idle_share` of the threads of the widest launch of all may be idle.

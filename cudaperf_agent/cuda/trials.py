@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks.budget import Expected
 from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.model import Case, Task
-from cudaperf_agent.tasks.sizes import count_of, integers, legal
+from cudaperf_agent.tasks.sizes import Integers, count_of, integers, legal
 
 # An output byte pattern that is a NaN and −1, and one that is neither: what is left unwritten cannot pass twice.
 FIRST_POISON, SECOND_POISON = 0xFF, 0x5A
@@ -130,7 +131,8 @@ async def grows_when_large(task: Task, suite: Suite, seen: Sequence[CaseLaunches
     cases are run, the smallest first, as far as time allows.
     """
     known = integers(task)
-    if not known.sizes and len({c.elements for c in seen}) == 1:
+    fixed = not known.sizes and len({c.elements for c in seen}) == 1
+    if fixed or _most_elements(known) <= GROWTH.wide:
         return max(c.threads for c in seen) >= GROWTH.fixed
     probes = await asyncio.to_thread(_probe_cases, task, suite)
     counted = await _probed(task, probes, RunPlan(FIRST_POISON, suppress=EVERY_KERNEL), run)
@@ -139,6 +141,17 @@ async def grows_when_large(task: Task, suite: Suite, seen: Sequence[CaseLaunches
         confirmed = await _probed(task, [showing], RunPlan(FIRST_POISON), run)
         return not confirmed or grows([*seen, *confirmed])
     return grows([*seen, *await _probed(task, probes, RunPlan(FIRST_POISON), run)])
+
+
+_HUGE = 1 << 40
+
+
+def _most_elements(known: Integers) -> float:
+    """Of the largest buffer, where each size has a declared end; infinite where one has none."""
+    ends = legal(dict.fromkeys(known.sizes, _HUGE), known)
+    if ends is None or not ends or _HUGE in ends.values():
+        return math.inf
+    return max((count_of(e, {**dict.fromkeys(known.counts, 1), **ends}) or 0 for e in known.extents), default=math.inf)
 
 
 async def _probed(task: Task, probes: Sequence[Case], plan: RunPlan, run: Run) -> list[CaseLaunches]:

@@ -155,6 +155,33 @@ async def test_wide_blocks_grow_beyond_sizes_that_have_a_range(verifier: Verifie
     assert "however large" in verdict.message
 
 
+@pytest.mark.parametrize(("most", "correct"), [(2000, True), (20_000, False)])
+async def test_a_range_that_ends_low_needs_a_warp(verifier: Verifier, most: int, correct: bool) -> None:
+    """Where no legal input fills a second block, one is not too few."""
+    text = f"""/* cudaperf: in x[n]; out y[n]; n in 1..{most} */
+void doubled(int n, const float *x, float *y)
+{{
+    for (int i = 0; i < n; i++)
+        y[i] = 2 * x[i];
+}}
+"""
+    source = """
+__global__ void all(int n, const float *x, float *y)
+{
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        y[i] = 2 * x[i];
+}
+
+extern "C" int doubled_device(int n, const float *x, float *y, cudaStream_t stream)
+{
+    all<<<1, 256, 0, stream>>>(n, x, y);
+    return cudaGetLastError();
+}
+"""
+    verdict = await verifier.test(await prepare(load_task(source=text)), source)
+    assert verdict.correct is correct, verdict.message
+
+
 @pytest.mark.parametrize(("block", "correct"), [(64, True), (32, True), (1, False)])
 async def test_constant_sizes_need_a_warp(verifier: Verifier, block: int, correct: bool) -> None:
     task = await prepare(load_task(source=FIXED))
