@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -158,7 +159,7 @@ def report(
     from training.evaluation.sections import document
 
     _check_files(html, markdown)
-    found = [_cut(_evaluation(name), turns) for name in evaluations]
+    found = _evaluations(list(dict.fromkeys(evaluations)), turns)
     if as_json:
         if len(found) > 1:
             raise UsageError("--json is of one evaluation", where="--json", hint="name one at a time")
@@ -182,7 +183,8 @@ def compare(
     from training.evaluation.compare import comparison_document
 
     _check_files(html, markdown)
-    found = compare_two(_cut(_evaluation(first), turns), _cut(_evaluation(second), turns))
+    one, other = _evaluations([first, second], turns)
+    found = compare_two(one, other)
     if as_json:
         put_json(found.to_dict())
     _tell(comparison_document(found), html, markdown, on_terminal=not as_json)
@@ -225,6 +227,13 @@ def _facts(evaluation: Evaluation) -> dict[str, object]:
         "evaluation": evaluation.to_dict(),
         "estimates": {group: estimate(evaluation, group).to_dict() for group in evaluation.groups},
     }
+
+
+def _evaluations(names: Sequence[str], turns: int | None) -> list[Evaluation]:
+    """Cut to so many turns; those of one name, as files of several folders may have, are told by what was given."""
+    found = [_cut(_evaluation(name), turns) for name in names]
+    own = [e.name for e in found]
+    return [replace(e, name=n) if own.count(e.name) > 1 else e for e, n in zip(found, names, strict=True)]
 
 
 def _evaluation(name: str) -> Evaluation:

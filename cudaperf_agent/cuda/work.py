@@ -46,8 +46,8 @@ class Work:
 
     @property
     def over(self) -> float:
-        """Writes over plain CUDA's."""
-        return self.writes / self.plain_writes
+        """Writes over plain CUDA's; 0 where that writes by atomics alone, so that there is nothing to compare."""
+        return self.writes / self.plain_writes if self.plain_writes else 0.0
 
     @property
     def longer(self) -> float:
@@ -65,7 +65,7 @@ class Work:
         if self.over > WRITES:
             told.append(
                 f"it writes memory {self.over:.3g} times as often as plain CUDA: several threads write the same "
-                "elements; let each element have one"
+                "elements, or many partial results are kept; let each element have one thread"
             )
         if self.longer > COARSE:
             told.append(
@@ -76,8 +76,8 @@ class Work:
 
 
 def counted(writes: int, span: int) -> dict[str, Any]:
-    """For the profile of what ran on the emulator; nothing where nothing was counted."""
-    return {COUNTED: {"writes": writes, "span": span}} if writes and span else {}
+    """For the profile of what ran on the emulator; nothing where no kernel touched memory."""
+    return {COUNTED: {"writes": writes, "span": span}} if span else {}
 
 
 def beside(own: Verdict, plain: Verdict | None) -> dict[str, Any]:

@@ -13,7 +13,15 @@ from cudaperf_agent.tasks.expr import names
 from cudaperf_agent.tasks.model import Case, Parameter, Task, TypeKind, Value
 from cudaperf_agent.tasks.sizes import PLAN, SizePlan, Sizes, bounds_of, choose, count_of, integers
 from cudaperf_agent.tasks.usage import Usage, usage
-from cudaperf_agent.tasks.values import HIDDEN_PROFILES, VISIBLE_PROFILES, Bounds, Profile, draw, integer_interval
+from cudaperf_agent.tasks.values import (
+    HIDDEN_PROFILES,
+    VISIBLE_PROFILES,
+    Bounds,
+    Profile,
+    draw,
+    draw_whole,
+    integer_interval,
+)
 
 _MOST_ELEMENTS = 1 << 31
 
@@ -169,9 +177,12 @@ def _buffer(
         return None
     if not count:
         return np.zeros(0, parameter.type.dtype)
+    values = None
     if (parameter.index or parameter.ascending) and profile is not Profile.TIES:
         profile = Profile.SCALED  # subscripts range over all there is, not over a part that suits small numbers
-    values = draw(parameter.type, count, bounds, profile, rng)
+        values = draw_whole(parameter.type, count, bounds, rng)
+    if values is None:
+        values = draw(parameter.type, count, bounds, profile, rng)
     if parameter.ascending:
         values = np.sort(values)
         if parameter.type.kind in (TypeKind.INT, TypeKind.UINT) and not bounds.free and rng.random() < 0.75:

@@ -98,6 +98,20 @@ class Bounds:
         return self.low > self.high or (self.odd and self.low == self.high and int(self.low) % 2 == 0)
 
 
+def draw_whole(type_: CType, count: int, bounds: Bounds, rng: np.random.Generator) -> Value | None:
+    """Integers from one end of their bounds to the other, however far apart; `None` where that is for `draw` to do.
+
+    Profiles stop at what suits values. Subscripts and offsets of large buffers would all lie in their first part.
+    """
+    if type_.kind not in (TypeKind.INT, TypeKind.UINT) or bounds.low is None or bounds.high is None or bounds.odd:
+        return None
+    low, high = integer_interval(type_, bounds)
+    start, end = SPREADS.integers[Profile.SCALED]
+    if start <= low and high <= end:
+        return None
+    return _integers_between(rng, low, high, count, type_)
+
+
 def draw(
     type_: CType, count: int, bounds: Bounds, profile: Profile, rng: np.random.Generator, spreads: Spreads = SPREADS
 ) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,35 @@ FOUR = f"""    int first = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
 AGAIN = f"{COLUMN}    for (int r = 0; r < rows; r++) {ELEMENT}"
 OVER_THE_ROW = f"""    int r = blockIdx.x;
     if (threadIdx.x == 0) for (int c = 0; c < cols; c++) {ELEMENT}"""
+AGAIN_VOLATILE = AGAIN.replace("out[", "((volatile float *)out)[")
+MEMCPY = """    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < rows) memcpy(out + r * cols, image + r * cols, sizeof(float) * cols);"""
+TALLY_C = """void tally(int n, const int *values, int *bins) /* bins: 64 */
+{
+    for (int b = 0; b < 64; b++)
+        bins[b] = 0;
+    for (int i = 0; i < n; i++)
+        bins[values[i] & 63]++;
+}
+"""
+TALLY_IN_PLACE_C = TALLY_C.replace("    for (int b = 0; b < 64; b++)\n        bins[b] = 0;\n", "")
+TALLY = """
+__global__ void tally_kernel(int n, const int *values, int *bins)
+{{
+    int first = (blockIdx.x * blockDim.x + threadIdx.x) * {each};
+    for (int i = first; i < n && i < first + {each}; i++)
+        atomicAdd(&bins[values[i] & 63], 1);
+}}
+
+extern "C" int tally_device(int n, const int *values, int *bins, cudaStream_t stream)
+{{
+    {clear}
+    if (n > 0)
+        tally_kernel<<<(n + 32 * {each} - 1) / (32 * {each}), 32, 0, stream>>>(n, values, bins);
+    return cudaGetLastError();
+}}
+"""
+CLEAR = "cudaMemsetAsync(bins, 0, 64 * sizeof(int), stream);"
 
 HONEST = {
     "a thread an element": kernel(FLAT, "(rows * cols + 255) / 256", "256"),
@@ -111,6 +141,33 @@ async def test_one_thread_a_row_is_told(verifier: Verifier, task: Task) -> None:
     assert work.over == 1.0
     assert work.longer > COARSE
     assert "let more threads share the work" in build_feedback(verdict)
+
+
+async def test_volatile_writes_are_writes(verifier: Verifier, task: Task) -> None:
+    source = kernel(AGAIN_VOLATILE, "dim3((cols + 31) / 32, (rows + 15) / 16)", "dim3(32, 16)")
+    _, work = await work_of(verifier, task, source)
+    assert work.over >= 16
+
+
+@pytest.mark.parametrize(("c", "clear"), [(TALLY_C, CLEAR), (TALLY_IN_PLACE_C, "")], ids=["cleared", "in place"])
+async def test_kernels_that_write_by_atomics_alone_have_a_span(
+    verifier: Verifier, tmp_path: Path, c: str, clear: str
+) -> None:
+    (tmp_path / "tally.c").write_text(c)
+    tally = await prepare(load_task(tmp_path / "tally.c"))
+    _, work = await work_of(verifier, tally, TALLY.format(each=1, clear=clear))
+    assert (work.writes, work.over, work.excess) == (0, 0.0, 1.0)
+    _, work = await work_of(verifier, tally, TALLY.format(each=256, clear=clear))
+    assert work.longer > COARSE
+    assert len(work.sentences()) == 1
+
+
+async def test_what_memcpy_moves_is_as_much_as_a_loop(verifier: Verifier, tmp_path: Path) -> None:
+    copied = C.replace("2.0f * image[r * cols + c] + 1.0f", "image[r * cols + c]")
+    (tmp_path / "brighten.c").write_text(copied)
+    copy = await prepare(load_task(tmp_path / "brighten.c"))
+    _, work = await work_of(verifier, copy, kernel(MEMCPY, "(rows + 31) / 32", "32"))
+    assert work.longer > COARSE
 
 
 async def test_the_chosen_one_is_told_after_its_hidden_cases_too(verifier: Verifier, task: Task) -> None:

@@ -91,8 +91,16 @@ def test_a_written_evaluation_is_reported_as_the_stored_one(cli: Run, suite: Pat
     file.write_text(stored)
     assert cli("report", file, "--json")[1] == stored
     assert cli("report", file)[1] == cli("report", "e")[1]
+    # Kept in two folders under one name, they are told by their files; one named twice is one.
+    twice = tmp_path / "twice.json"
+    twice.write_text(file.read_text())
+    beside = cli("report", file, twice)[1]
+    assert beside.count(str(file)) >= 2
+    assert beside.count(str(twice)) >= 2
+    assert f"{file} against {twice}" in cli("compare", file, twice)[1]
+    assert cli("report", file, file)[1] == cli("report", file)[1]
     assert cli("compare", file, "e", "--markdown", tmp_path / "c.md")[0] == 0
-    assert (tmp_path / "c.md").read_text().startswith("# e against e")
+    assert (tmp_path / "c.md").read_text().splitlines()[0].endswith("/e.json against e")
     for form in ("--html", "--markdown"):
         made = tmp_path / form
         for words in (("report", "e"), ("compare", "e", "e"), ("report", file)):

@@ -165,6 +165,13 @@ def test_side_by_side_on_the_tasks_that_all_have_finished() -> None:
     assert len(none.tables) == 1
 
 
+def test_two_of_one_name_are_two_rows() -> None:
+    whole = evaluation(*(task(n, right(8, 4, 1)) for n in "ab"), n=1)
+    wrong = evaluation(*(task(n, fails("wrong")) for n in "ab"), n=1)
+    (section,) = side_by_side([whole, wrong], QUICK)
+    assert [row[3].split(" [")[0] for row in section.tables[0].rows] == ["100.0 %", "0.0 %"]
+
+
 def test_a_comparison_is_told() -> None:
     other = replace(many(), name="f", tasks=many().tasks[:5])
     found = compare(many(), other, QUICK)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cudaperf_agent.errors import InputRefused
 from cudaperf_agent.tasks import expr
+from cudaperf_agent.tasks.cases import sized_case
 from cudaperf_agent.tasks.clang_c import system_includes
 from cudaperf_agent.tasks.model import Origin, Task
 from cudaperf_agent.tasks.parse import load_task, unsettled
@@ -156,6 +158,21 @@ def test_indices_and_order(c_cases: Path) -> None:
     assert spmv["col"].index
     assert not spmv["x"].index
     assert {p.name: p for p in load(c_cases, "histogram").parameters}["bytes"].index
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_offsets_and_subscripts_of_large_buffers_range_over_all_of_them(c_cases: Path, seed: int) -> None:
+    """Rows of four million elements stay as even as those of a few, whether or not the last one ends the buffer."""
+    size = 1 << 22
+    task = load(c_cases, "spmv_csr")
+    case = sized_case(task, {"rows": size, "cols": size, "nnz": size}, seed)
+    rows, columns = np.asarray(case.values["row_ptr"]), np.asarray(case.values["col"])
+    assert np.diff(rows).min() >= 0
+    assert np.diff(rows).max() < 100
+    assert rows.max() > 0.99 * size
+    assert columns.min() >= 0
+    assert 0.99 * size < columns.max() < size
+    assert 0.4 * size < columns.mean() < 0.6 * size
 
 
 def test_setup_call_and_what_stays_c(c_cases: Path) -> None:

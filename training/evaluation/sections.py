@@ -69,13 +69,13 @@ def side_by_side(evaluations: Sequence[Evaluation], config: EstimateConfig | Non
 def _group_tables(
     group: str, evaluations: Sequence[Evaluation], config: EstimateConfig | None, title: str = ""
 ) -> list[Table]:
-    found = {e.name: estimate(e, group, config) for e in evaluations if group in e.groups}
-    found = {name: f for name, f in found.items() if f.tasks}
-    kinds = [k for k in _KINDS if any(_against(f, k) for f in found.values())]
-    ks = sorted({k for f in found.values() for k in f.pass_at})
+    found = [(e.name, estimate(e, group, config)) for e in evaluations if group in e.groups]
+    found = [(name, f) for name, f in found if f.tasks]
+    kinds = [k for k in _KINDS if any(_against(f, k) for _, f in found)]
+    ks = sorted({k for _, f in found for k in f.pass_at})
     head = ("evaluation", "tasks", "trajectories", *(f"pass@{k}" for k in ks))
     head = (*head, *(_KINDS[k] for k in kinds), *(("headroom closed",) if kinds else ()))
-    rows = tuple((name, *_headline(f, ks, kinds)) for name, f in found.items())
+    rows = tuple((name, *_headline(f, ks, kinds)) for name, f in found)
     return [Table(head, rows, title or group)] if rows else []
 
 
@@ -133,7 +133,7 @@ def _about(evaluation: Evaluation) -> Iterator[str]:
         "A trajectory's kernel is chosen by the visible tests and the search's timing alone; it counts as correct if "
         "it then passes the hidden tests, and its times are those of a fresh measurement after. Intervals are 95 %, by "
         "bootstrap over tasks (over families where tasks share one); none is given for fewer than three units, nor for "
-        "speeds where fewer than five differ."
+        "speeds where fewer than five differ (of three to five: where two are equal)."
     )
     if evaluation.versions:
         yield "Made with " + ", ".join(f"{name} {version}" for name, version in evaluation.versions.items()) + "."

@@ -253,9 +253,10 @@ void check_access(const void *address, size_t size, Access how, Site site, bool 
   settle_pending_write();
   Region *region = region_of(p);
   if (!region) return foreign_access(p, size, writes, site);
-  statistics.accesses++;
-  if (how == Access::write && region == &arena) statistics.writes++;
-  run.longest = std::max(run.longest, ++run.current->accesses);
+  const uint64_t moved = size <= 16 ? 1 : (size + 3) / 4; // what memcpy and memset touch, a word at a time
+  statistics.accesses += moved;
+  if (writes && how != Access::atomic && region == &arena) statistics.writes += moved;
+  run.longest = std::max(run.longest, run.current->accesses += moved);
   if (how == Access::write || how == Access::volatile_write) run.activity++;
   if (aligned && size <= 16 && (size & (size - 1)) == 0 && reinterpret_cast<uintptr_t>(p) % size) {
     report("misaligned", site, format("%s: %s of %zu bytes at %s is not aligned to %zu bytes", where().c_str(),
