@@ -201,9 +201,9 @@ async def test_work_of_other_host_threads_is_a_cheat(tmp_path: Path) -> None:
 # What patching the clock amounts to, seen from outside: the parent waits longer than the child says.
 INSIDE = "double seconds = seconds_of(CLOCK_MONOTONIC) - start;"
 LIES = {
-    "half the time": (f"{INSIDE} seconds /= 2;", "for (volatile long i = 0; i < 2000000; i++);"),
-    "work after the clock has stopped": (f"{INSIDE} for (volatile long i = 0; i < 2000000; i++);", ""),
-    "two calls of three": (f"{INSIDE} if (turn % 3) seconds /= 4;", "for (volatile long i = 0; i < 2000000; i++);"),
+    "half the time": (f"{INSIDE} seconds /= 2;", "for (volatile long i = 0; i < 6000000; i++);"),
+    "work after the clock has stopped": (f"{INSIDE} for (volatile long i = 0; i < 6000000; i++);", ""),
+    "two calls of three": (f"{INSIDE} if (turn % 3) seconds /= 4;", "for (volatile long i = 0; i < 6000000; i++);"),
 }
 
 
@@ -216,9 +216,13 @@ async def test_a_child_that_slows_its_clock_is_seen(lie: str, tmp_path: Path) ->
     assert timed.timing is not None, timed.message
     assert INSIDE in TIMER.read_text()
     bench.timer = await built_timer(tmp_path / "liar", TIMER.read_text().replace(INSIDE, lying))
-    # Where tests share their processors, a lie may hide in the waiting for one: now and then, not five times.
-    tried = [await bench.time(source, config=replace(SMALL, samples=24)) for _ in range(5)]
-    lied = next((t for t in tried if t.status is not Status.CORRECT), tried[0])
+    # Where tests share their processors, a lie may hide in the waiting for one: now and then, not twelve times.
+    tried = []
+    for _ in range(12):
+        tried.append(await bench.time(source, config=replace(SMALL, samples=24)))
+        if tried[-1].status is not Status.CORRECT:
+            break
+    lied = tried[-1]
     assert lied.status is Status.UNSTABLE, [t.clocks for t in tried]
     assert "clocks disagree" in lied.message
     assert lied.clocks["sure_batch_excess_seconds"] > lied.clocks["allowed_batch_excess_seconds"]
