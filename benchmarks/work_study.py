@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from cudaperf_agent.cuda.verifier import Verifier, VerifierConfig  # noqa: E402
-from cudaperf_agent.cuda.work import COARSE, WRITES, Work  # noqa: E402
+from cudaperf_agent.cuda.work import Work, beyond  # noqa: E402
 from cudaperf_agent.tasks.model import Task  # noqa: E402
 from cudaperf_agent.tasks.prepare import prepare  # noqa: E402
 from graph.sources import source_key  # noqa: E402
@@ -107,7 +107,7 @@ def excess(row: Row) -> float | None:
     """By how much a kernel is beyond what is ordinary; above 1 it is told."""
     if row.over is None or row.longer is None:
         return None
-    return max(row.over / WRITES, row.longer / COARSE)
+    return beyond(row.over, row.longer)
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ COARSE = 16
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Over all visible cases together.
+    """Over all cases of a test together.
 
     Attributes:
         writes: The candidate's.
@@ -57,7 +57,7 @@ class Work:
     @property
     def excess(self) -> float:
         """By how much it is beyond what is ordinary in either, at least 1."""
-        return max(1.0, self.over / WRITES, self.longer / COARSE)
+        return max(1.0, beyond(self.over, self.longer))
 
     def sentences(self) -> list[str]:
         """What is to be said of it, for a person and for the next turn; nothing where it is ordinary."""
@@ -73,6 +73,11 @@ class Work:
                 "let more threads share the work"
             )
         return told
+
+
+def beyond(over: float, longer: float) -> float:
+    """Writes and span over plain CUDA's, in what is ordinary of each: the larger; above 1 it is told."""
+    return max(over / WRITES, longer / COARSE)
 
 
 def counted(writes: int, span: int) -> dict[str, Any]:

@@ -205,14 +205,14 @@ class Store:
         newest = self.list_runs(1, origin=_TRANSLATE)
         if newest:
             return newest[0].id
-        make = "make one: cudaperf translate FILE.c"
+        make = "cudaperf translate FILE.c"
         others = ", ".join(f"{origin} {count}" for origin, count in self.count_runs().items())
         if not others:
-            raise StoreError("there are no runs yet", where=self.path, hint=f"M{make[1:]}")
+            raise StoreError("there are no runs yet", where=self.path, hint=f"Make one: {make}")
         raise StoreError(
             f"{_LATEST} is the newest run of {_TRANSLATE}, and there is none yet, only others ({others})",
             where=self.path,
-            hint=f"Name one of those by its id, `cudaperf runs --origin all` lists them; or {make}",
+            hint=f"Name one of those by its id, `cudaperf runs --origin all` lists them; or make one: {make}",
         )
 
     def get_run(self, run_id: str) -> Run:
